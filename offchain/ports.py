@@ -21,6 +21,7 @@ __all__ = [
     "ChainPort",
     "DispatchFailure",
     "Inclusion",
+    "ItemDocumentation",
     "SignedExtrinsic",
     "Signer",
 ]
@@ -57,13 +58,16 @@ class DispatchFailure:
 class Inclusion:
     """An extrinsic in a block. `failure` is None where it succeeded.
 
-    `refused`: failures of single items of a batch call, by index.
+    `refused`: failures of single items of a batch call, by index. `call`: `Pallet.function` of the outermost call.
+    `signer`: the account that signed it; None for inherents.
     """
 
     index: int
     extrinsic_hash: bytes
     failure: DispatchFailure | None
     refused: Mapping[int, DispatchFailure] = field(default_factory=dict)
+    call: str | None = None
+    signer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,17 @@ class Block:
     timestamp_ms: int
     events: tuple[ChainEvent, ...]
     inclusions: tuple[Inclusion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDocumentation:
+    """Documentation of a call, event or error (`kind`) in the metadata, and of its fields by name."""
+
+    pallet: str
+    kind: str
+    name: str
+    text: str
+    fields: Mapping[str, str]
 
 
 StorageKey = tuple[str, str, tuple[Any, ...]]
@@ -204,6 +219,10 @@ class ChainPort(Protocol):
 
     async def constant(self, pallet: str, name: str) -> Any:
         """A constant of the runtime."""
+        ...
+
+    async def documentation(self) -> Sequence[ItemDocumentation]:
+        """The documentation of all calls, events and errors of the runtime, each once."""
         ...
 
     async def encode_call(self, call: Call) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from offchain.indexer.derive import IndexedEvent
+from offchain.indexer.derive_values import IndexedEvent
 from offchain.indexer.rows import BlockRow, EventRow, ExtrinsicRow
 from offchain.ports import Block, ChainEvent, DispatchFailure
 
@@ -69,6 +69,8 @@ def read_block(block: Block) -> BlockRows:
             (paid := fees.get(inclusion.index, {})).get("who"),
             paid.get("actual_fee"),
             paid.get("tip"),
+            inclusion.call,
+            inclusion.signer,
         )
         for inclusion in block.inclusions
     ]

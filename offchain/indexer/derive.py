@@ -10,8 +10,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
+from offchain.indexer import coin_moves
+from offchain.indexer.derive_values import IndexedEvent, RowLookup, text_of
 from offchain.indexer.event_fold import (
     LeaseAmounts,
     closing_payment,
@@ -20,7 +22,7 @@ from offchain.indexer.event_fold import (
     payment_of,
     task_state_after,
 )
-from offchain.indexer.rows import BillRow, CoinAmount, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
+from offchain.indexer.rows import BillRow, CoinAmount, HostRow, LeaseRow, MentionRow, Row, TaskRow
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, tasks_of_event
 
 _ADDRESS = re.compile(r'"(5[1-9A-HJ-NP-Za-km-z]{46,47})"')
@@ -34,39 +36,6 @@ _ENDS = {
     "DisputeResolved": "DisputeLost",
 }
 """Why leases end of which an event says nothing more."""
-_BOTH_ENDS = {"Transfer": ("from", "to", "amount"), "TransferOnHold": ("source", "dest", "amount")}
-_BOTH_ENDS |= {"TransferAndHold": ("source", "dest", "transferred")}
-_INTO = ("Deposit", "Minted", "Released", "Restored", "Endowed")
-_OUT_OF = ("Withdraw", "Burned", "Held", "Slashed", "BurnedHeld", "Suspended", "DustLost")
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedEvent:
-    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is stored."""
-
-    block: int
-    place: int
-    time_ms: int
-    pallet: str
-    name: str
-    fields: Mapping[str, Any]
-    text: str
-
-
-class RowLookup(Protocol):
-    """The present row with a key; None where there is none."""
-
-    def __call__(self, table: type[R], *key: Any) -> R | None:
-        """As the class says."""
-        ...
-
-
-def text_of(value: Any) -> str:
-    """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
-    if isinstance(value, Mapping) and len(value) == 1:
-        ((name, payload),) = value.items()
-        return f"{name}({text_of(payload)})"
-    return str(value)
 
 
 def derive(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
@@ -364,36 +333,11 @@ def _reputation(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
         yield replace(host, score_ppm=seen.fields["score_ppm"])
 
 
-def _balances(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
-    del get
-    fields = seen.fields
-    reason = fields.get("reason")
-    sender = receiver = None
-    amount = fields.get("amount", fields.get("free_balance"))
-    if seen.name in _BOTH_ENDS:
-        names = _BOTH_ENDS[seen.name]
-        sender, receiver, amount = (fields.get(name) for name in names)
-    elif seen.name in _INTO:
-        receiver = fields.get("who", fields.get("account"))
-    elif seen.name in _OUT_OF:
-        sender = fields.get("who", fields.get("account"))
-    if amount is not None and (sender or receiver):
-        told = None if reason is None else text_of(reason)
-        yield TransferRow(seen.block, seen.place, seen.name, sender, receiver, amount, told)
-
-
-def _fees(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
-    del get
-    if seen.name == "TransactionFeePaid":
-        amount = seen.fields["actual_fee"]
-        yield TransferRow(seen.block, seen.place, "Fee", seen.fields["who"], None, amount, None)
-
-
 _RULES: Mapping[str, Callable[[IndexedEvent, RowLookup], Iterator[Row]]] = {
     "Tasks": _tasks,
     "Leases": _leases,
     "Hosts": _hosts,
     "Reputation": _reputation,
-    "Balances": _balances,
-    "TransactionPayment": _fees,
+    "Balances": coin_moves.balances,
+    "TransactionPayment": coin_moves.fees,
 }

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.derive import IndexedEvent
+from offchain.indexer.derive_values import IndexedEvent
 from offchain.indexer.partitions import PartitionedTable
 from offchain.indexer.projection import Projection
-from offchain.indexer.rows import MentionRow, R
+from offchain.indexer.rows import HostRow, MentionRow, R
 from offchain.indexer.tables import Tables
 
 _KEPT_ROWS = 50_000
@@ -24,12 +24,22 @@ class DerivedTables:
         self._mentions = PartitionedTable(db, tables[MentionRow], partition_blocks)
         self._projection = Projection(self._read)
 
-    def write(self, events: Iterable[IndexedEvent], first: int, last: int) -> None:
-        """Derive the rows of these events, which are those of blocks from `first` to `last`, and store them.
+    def derive(self, events: Iterable[IndexedEvent]) -> None:
+        """Derive the rows of these events in memory; :meth:`write` stores them."""
+        self._projection.apply(events)
+
+    def named_accounts(self) -> tuple[set[str], set[str]]:
+        """Return the accounts that derived events are about, and those of them that were registered as hosts."""
+        mentions = self._projection.appended.get(MentionRow, ())
+        subjects = {row.subject for row in mentions if isinstance(row, MentionRow)}
+        registered = {key[0] for key in self._projection.changed.get(HostRow, ())}
+        return {subject for subject in subjects if not subject.isdecimal()}, registered
+
+    def write(self, first: int, last: int) -> None:
+        """Store the rows that were derived; the events are those of blocks from `first` to `last`.
 
         Call it in a transaction; call :meth:`discard` if that is not committed.
         """
-        self._projection.apply(events)
         self._mentions.reserve(first, last)
         changed, appended = self._projection.drain()
         for row_type, rows in changed.items():

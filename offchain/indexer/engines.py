@@ -80,13 +80,17 @@ class SqliteDatabase(IndexDatabase):
 
     def _write(self, row_type: type[Row], rows: Sequence[Row], statement: Insert) -> None:
         # The driver's executemany on tuples: SQLAlchemy's processing of parameters costs a third of the events/s.
-        amounts = [index for index, column in enumerate(columns(row_type)) if isinstance(column.type, CoinAmountType)]
+        amounts = {
+            index: column.type.text
+            for index, column in enumerate(columns(row_type))
+            if isinstance(column.type, CoinAmountType)
+        }
         parameters: list[Any] = list(map(attrgetter(*column_names(row_type)), rows))
         if amounts:
             parameters = [list(values) for values in parameters]
             for values in parameters:
-                for index in amounts:
-                    values[index] = None if values[index] is None else str(values[index])
+                for index, text in amounts.items():
+                    values[index] = None if values[index] is None else text(values[index])
         if parameters:
             with self._current() as connection:
                 sql = str(statement.compile(dialect=self._engine.dialect))

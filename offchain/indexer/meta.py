@@ -24,6 +24,9 @@ NEXT_DERIVED: Final = "next_derived"
 NEXT_DERIVED_TO: Final = "next_derived_to"
 """Last block in the derived tables that are being filled."""
 
+GENESIS_BALANCES: Final = "genesis_balances"
+"""Number of accounts in the table of this name; absent while it has not been filled."""
+
 
 def read_meta(db: IndexDatabase) -> dict[str, str]:
     """Return the table `meta`; empty if nothing was written yet."""

@@ -9,15 +9,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, select, tuple_
+from sqlalchemy import Column, ColumnElement, and_, literal, select, tuple_
 
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.rows import BlockRow, EventRow, MentionRow, R, TransferRow
+from offchain.indexer.rows import BlockRow, EventRow, MentionRow, MovementRow, R, TransferRow
 from offchain.indexer.status import events_pruned, kept_from
 from offchain.indexer.tables import TABLES, columns
 
 Key = tuple[int | str, ...]
-"""The values of a row's primary key."""
+"""The values of the columns that order a list, usually of the primary key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,22 @@ class PageRequest:
     newest_first: bool = True
 
 
-def page(db: IndexDatabase, row_type: type[R], request: PageRequest, *conditions: ColumnElement[bool]) -> list[R]:
-    """Return the rows of a page that meet all conditions."""
-    key = list(TABLES[row_type].primary_key)
-    statement = select(TABLES[row_type]).where(*conditions, *_after(key, request))
-    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
+def page(
+    db: IndexDatabase,
+    row_type: type[R],
+    request: PageRequest,
+    *conditions: ColumnElement[bool],
+    order: Sequence[str] | None = None,
+    offset: int = 0,
+) -> list[R]:
+    """Return the rows of a page that meet all conditions, without the first `offset` ones.
+
+    `order`: the columns by which they are ordered; None: by the key.
+    """
+    table = TABLES[row_type]
+    key = list(table.primary_key) if order is None else [table.c[name] for name in order]
+    statement = select(table).where(*conditions, *_after(key, request))
+    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit).offset(offset or None))
     return [row_type(*row) for row in found]
 
 
@@ -49,17 +60,30 @@ def mentioned_events(
     return [EventRow(*row) for row in found]
 
 
-def account_transfers(db: IndexDatabase, account: str, request: PageRequest) -> list[TransferRow]:
-    """Return a page of the movements of an account's coins."""
-    transfer = columns(TransferRow)
-    # One query for each side, so that each uses its own index.
-    found = {
-        row.key: row
-        for side in (transfer.sender, transfer.receiver)
-        for row in page(db, TransferRow, request, side == account)
-    }
-    ordered = sorted(found.values(), key=lambda row: row.key, reverse=request.newest_first)
-    return ordered[: request.limit]
+@dataclass(frozen=True, slots=True)
+class AccountMovement:
+    """A movement of an account's coins with the transfer that caused it."""
+
+    movement: MovementRow
+    transfer: TransferRow
+
+
+def account_movements(
+    db: IndexDatabase, account: str, request: PageRequest, *conditions: ColumnElement[bool]
+) -> list[AccountMovement]:
+    """Return a page of the movements of an account's coins. Its key is block and place."""
+    movement, transfer = columns(MovementRow), columns(TransferRow)
+    key = [movement.block, movement.place]
+    statement = select(TABLES[MovementRow], TABLES[TransferRow]).where(
+        movement.account == account,
+        movement.block == transfer.block,
+        movement.place == transfer.place,
+        *conditions,
+        *_after(key, request),
+    )
+    found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
+    width = len(movement)
+    return [AccountMovement(MovementRow(*row[:width]), TransferRow(*row[width:])) for row in found]
 
 
 def block_times(db: IndexDatabase, blocks: Collection[int]) -> dict[int, int]:
@@ -86,5 +110,6 @@ def _order(key: Sequence[Column[Any]], request: PageRequest) -> list[Any]:
 def _after(key: Sequence[Column[Any]], request: PageRequest) -> list[ColumnElement[bool]]:
     if request.after is None:
         return []
-    ours, last = tuple_(*key), tuple_(*request.after)
+    ours = tuple_(*key)
+    last = tuple_(*(literal(value, column.type) for value, column in zip(request.after, key, strict=True)))
     return [ours < last if request.newest_first else ours > last]

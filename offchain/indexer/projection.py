@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from offchain.indexer.derive import IndexedEvent, derive
-from offchain.indexer.rows import BillRow, MentionRow, R, Row, TransferRow
+from offchain.indexer.derive import derive
+from offchain.indexer.derive_values import IndexedEvent
+from offchain.indexer.rows import BillRow, MentionRow, MovementRow, R, Row, TransferRow
 
-APPENDED: tuple[type[Row], ...] = (BillRow, TransferRow, MentionRow)
+APPENDED: tuple[type[Row], ...] = (BillRow, TransferRow, MovementRow, MentionRow)
 """Derived tables whose rows never change."""
 
 

@@ -17,6 +17,7 @@ from offchain.indexer.rows import (
     HostRow,
     LeaseRow,
     MentionRow,
+    MovementRow,
     R,
     Row,
     TaskRow,
@@ -140,15 +141,17 @@ def events(db: IndexDatabase, selected: EventFilter) -> list[TimedEvent]:
 
 def transfers(db: IndexDatabase, account: str, limit: int) -> list[TimedTransfer]:
     """Return the newest movements of an account's coins."""
-    transfer = columns(TransferRow)
-    # One query for each side, so that each uses its own index.
-    found = [
-        one
-        for side in (transfer.sender, transfer.receiver)
-        for one in _newest_with_times(db, TransferRow, limit, side == account)
-    ]
-    newest = sorted(dict.fromkeys(found), key=lambda one: (one[0].block, one[0].place))[-limit:]
-    return [TimedTransfer(*one) for one in newest]
+    movement, transfer = columns(MovementRow), columns(TransferRow)
+    found = _newest_with_times(
+        db,
+        TransferRow,
+        limit,
+        movement.account == account,
+        movement.block == transfer.block,
+        movement.place == transfer.place,
+        order=MovementRow,
+    )
+    return [TimedTransfer(*one) for one in found]
 
 
 def _newest_with_times(

@@ -11,6 +11,7 @@ from sqlalchemy import inspect, text
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.derived_tables import DerivedTables
+from offchain.indexer.host_states import HostStates
 from offchain.indexer.partitions import partition_name, partitions
 from offchain.indexer.rows import DERIVED_ROWS, MentionRow
 from offchain.indexer.status import last_block
@@ -50,7 +51,8 @@ class Rederivation:
         events, last = page
         try:
             with self._db.transaction():
-                self._next.write(events, self._at + 1, last)
+                self._next.derive(events)
+                self._next.write(self._at + 1, last)
                 meta.note(self._db, meta.NEXT_DERIVED_TO, last)
         except BaseException:
             self._next.discard()
@@ -94,6 +96,8 @@ class Rederivation:
                     for one in partitions(self._db, TABLES[MentionRow]):
                         name = partition_name(MentionRow.TABLE, one.first, one.end)
                         self._db.execute(text(f"ALTER TABLE {one.name} RENAME TO {name}"))
+                # Which hosts the new events changed was not known before.
+                HostStates(self._db).mark_all(self._at or 0)
                 meta.note(self._db, meta.DERIVED, DERIVED_VERSION)
                 meta.forget(self._db, meta.DERIVED_TO, meta.NEXT_DERIVED, meta.NEXT_DERIVED_TO)
         except BaseException:

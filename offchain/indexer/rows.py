@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 CoinAmount = Annotated[int, "base units"]
 """Up to 128 bits, which is more than a database's integers hold."""
+OrderedAmount = Annotated[int, "base units, ordered"]
+"""The same in a column by which rows are ordered or compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class BlockRow(Row):
 
     TABLE = "blocks"
     KEY = ("number",)
+    INDEXES = (("hash",),)
     number: int
     hash: str
     parent_hash: str
@@ -56,7 +59,8 @@ class BlockRow(Row):
 class ExtrinsicRow(Row):
     """An extrinsic. `failure`: the error of its call; `refused`: the number of items of its batch that failed.
 
-    `payer`, `fee` and `tip` are None if no fee was charged.
+    `payer`, `fee` and `tip` are None if no fee was charged. `call`: pallet and function of the outermost call;
+    `signer`: None for inherents. Both are None in rows that releases before revision 4 wrote.
     """
 
     TABLE = "extrinsics"
@@ -70,6 +74,8 @@ class ExtrinsicRow(Row):
     payer: str | None
     fee: CoinAmount | None
     tip: CoinAmount | None
+    call: str | None = None
+    signer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class TaskRow(Row):
 
     TABLE = "tasks"
     KEY = ("task",)
-    INDEXES = (("tenant", "task"), ("state", "task"))
+    INDEXES = (("tenant", "task"), ("state", "task"), ("manifest_digest", "task"))
     task: int
     first: int
     tenant: str
@@ -122,7 +128,7 @@ class LeaseRow(Row):
 
     TABLE = "leases"
     KEY = ("lease",)
-    INDEXES = (("task", "lease"), ("host", "lease"))
+    INDEXES = (("task", "lease"), ("host", "lease"), ("result_digest", "lease"))
     lease: int
     task: int
     pod: int
@@ -194,11 +200,13 @@ class BillRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class TransferRow(Row):
-    """Coins that were transferred, held or released. `sender` or `receiver` is None if the event names only one."""
+    """Coins that were transferred, held or released. `sender` or `receiver` is None if the event names only one.
+
+    The transfers of an account are found by its movements.
+    """
 
     TABLE = "transfers"
     KEY = ("block", "place")
-    INDEXES = (("sender", "block", "place"), ("receiver", "block", "place"))
     block: int
     place: int
     kind: str
@@ -206,6 +214,32 @@ class TransferRow(Row):
     receiver: str | None
     amount: CoinAmount
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow(Row):
+    """What an account has free and on hold, without what it had in the genesis block; None: events do not tell it."""
+
+    TABLE = "accounts"
+    KEY = ("account",)
+    account: str
+    free: CoinAmount | None
+    held: CoinAmount | None
+
+
+@dataclass(frozen=True, slots=True)
+class MovementRow(Row):
+    """What a transfer (`block`, `place`) changed for one account, and what the account had after it, as AccountRow."""
+
+    TABLE = "movements"
+    KEY = ("account", "block", "place")
+    account: str
+    block: int
+    place: int
+    free_change: CoinAmount | None
+    held_change: CoinAmount | None
+    free_total: CoinAmount | None
+    held_total: CoinAmount | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +255,16 @@ class MentionRow(Row):
 
 CHAIN_ROWS: tuple[type[Row], ...] = (BlockRow, ExtrinsicRow, EventRow)
 """Tables that only the chain can fill."""
-DERIVED_ROWS: tuple[type[Row], ...] = (TaskRow, LeaseRow, HostRow, BillRow, TransferRow, MentionRow)
+DERIVED_ROWS: tuple[type[Row], ...] = (
+    TaskRow,
+    LeaseRow,
+    HostRow,
+    BillRow,
+    TransferRow,
+    AccountRow,
+    MovementRow,
+    MentionRow,
+)
 """Tables that are derived from the events, and can be rebuilt from them."""
 PARTITIONED_ROWS: tuple[type[Row], ...] = (ExtrinsicRow, EventRow, MentionRow)
 """Tables of which retention removes old blocks; in PostgreSQL they are partitioned by `block`."""

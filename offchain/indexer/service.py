@@ -10,8 +10,9 @@ from typing import ParamSpec, TypeVar
 from offchain.adapters.chain.chain_identity import continued
 from offchain.adapters.chain.watcher import blocks_after
 from offchain.errors import ChainBehind, Reorganised, TheirError, WrongChain
+from offchain.indexer.host_states import HostsRead, read_hosts
 from offchain.indexer.status import IndexStatus
-from offchain.indexer.writer import IndexWriter
+from offchain.indexer.writer import IndexWriter, TakenBlocks
 from offchain.ports import Block, ChainPort
 
 P = ParamSpec("P")
@@ -34,8 +35,9 @@ async def follow(
     """Write every final block into the index until an error of the chain or the index; then it may be called again.
 
     Behind the head, many blocks are written at once; at the head, each as it arrives. Blocks are read while others are
-    written. `on_written` is called with the last block of each write. After each write, events that need not be kept
-    are removed. Steps of a rederivation alternate with writes; `on_rederived` is called with the state after each.
+    written. At the head, hosts that changed are read from the storage of the block, and written with it.
+    `on_written` is called with the last block of each write. After each write, events that need not be kept are
+    removed. Steps of a rederivation alternate with writes; `on_rederived` is called with the state after each.
 
     While the node does not have the last block of the index, or has another one in its place, readers of the index are
     refused.
@@ -47,7 +49,7 @@ async def follow(
             turn = asyncio.Lock()
             async with asyncio.TaskGroup() as group:
                 group.create_task(_read(chain, index, queue))
-                group.create_task(_write(index, queue, turn, on_written))
+                group.create_task(_write(chain, index, queue, turn, on_written))
                 group.create_task(_rederive(index, turn, on_rederived))
     except (TheirError, BaseExceptionGroup) as error:
         if (reason := _other_chain(error)) is not None:
@@ -69,7 +71,11 @@ async def _read(chain: ChainPort, index: IndexWriter, queue: asyncio.Queue[tuple
 
 
 async def _write(
-    index: IndexWriter, queue: asyncio.Queue[tuple[Block, bool]], turn: asyncio.Lock, on_written: OnWritten
+    chain: ChainPort,
+    index: IndexWriter,
+    queue: asyncio.Queue[tuple[Block, bool]],
+    turn: asyncio.Lock,
+    on_written: OnWritten,
 ) -> None:
     while True:
         block, more_to_come = await queue.get()
@@ -80,11 +86,19 @@ async def _write(
             blocks.append(block)
             events += len(block.events)
         async with turn:
-            await _uninterrupted(index.add, blocks)
+            taken = await _uninterrupted(index.take, blocks)
+            read = None if more_to_come or not queue.empty() else await _read_hosts(chain, index, taken)
+            await _uninterrupted(index.write, taken, read)
         on_written(block)
         async with turn:
             # More than was added, so that what is too old becomes less.
             await _uninterrupted(index.prune, max(_LEAST_PRUNED_EVENTS, 2 * events))
+
+
+async def _read_hosts(chain: ChainPort, index: IndexWriter, taken: TakenBlocks) -> HostsRead | None:
+    """Read hosts from the storage of the last block; None if none has to be read."""
+    hosts = await _uninterrupted(index.hosts_to_read, taken)
+    return await read_hosts(chain, hosts, taken.refs[-1]) if hosts else None
 
 
 async def _rederive(index: IndexWriter, turn: asyncio.Lock, on_rederived: OnRederived) -> None:

@@ -9,15 +9,25 @@ from typing import Any, Final, TypeAlias, get_args, get_type_hints
 from sqlalchemy import BigInteger, Column, ColumnCollection, Dialect, Index, Integer, MetaData, Numeric, Table, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, CoinAmount, MetaRow, Row
+from offchain.indexer.rows import (
+    CHAIN_ROWS,
+    DERIVED_ROWS,
+    PARTITIONED_ROWS,
+    CoinAmount,
+    MetaRow,
+    OrderedAmount,
+    Row,
+)
+from offchain.indexer.sign_in_rows import SIGN_IN_ROWS
+from offchain.indexer.state_rows import STATE_ROWS
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 6
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
-READABLE_SCHEMA: Final = 1
+READABLE_SCHEMA: Final = 6
 """Oldest revision whose tables have all columns that this release reads."""
-DERIVED_VERSION: Final = 3
+DERIVED_VERSION: Final = 4
 """Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""
-READABLE_DERIVED: Final = 3
+READABLE_DERIVED: Final = 4
 """Oldest version of the derived tables that have all columns that this release reads."""
 
 
@@ -30,16 +40,35 @@ class CoinAmountType(TypeDecorator[int]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         return dialect.type_descriptor(Text() if dialect.name == "sqlite" else Numeric(39, 0))
 
+    def text(self, value: int) -> str:
+        """Return the text that SQLite stores."""
+        return str(value)
+
     def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
-        return str(value) if value is not None and dialect.name == "sqlite" else value
+        return self.text(value) if value is not None and dialect.name == "sqlite" else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:  # noqa: ARG002
         return None if value is None else int(value)
 
 
+class OrderedAmountType(CoinAmountType):
+    """128-bit integers whose order is that of the numbers: SQLite's texts have leading zeros."""
+
+    cache_ok = True
+
+    def text(self, value: int) -> str:
+        """Return the text that SQLite stores: 39 digits."""
+        return f"{value:039}"
+
+
 INTEGER: Final = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits on both databases."""
-_TYPES: Final[dict[Any, TypeEngine[Any]]] = {int: INTEGER, str: Text(), CoinAmount: CoinAmountType()}
+_TYPES: Final[dict[Any, TypeEngine[Any]]] = {
+    int: INTEGER,
+    str: Text(),
+    CoinAmount: CoinAmountType(),
+    OrderedAmount: OrderedAmountType(),
+}
 
 METADATA: Final = MetaData()
 NEXT_METADATA: Final = MetaData()
@@ -80,7 +109,7 @@ def _indexed(row_type: type[Row]) -> Table:
     return table
 
 
-_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *DERIVED_ROWS)
+_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *STATE_ROWS, *SIGN_IN_ROWS, *DERIVED_ROWS)
 TABLES: Final[Tables] = {row_type: _indexed(row_type) for row_type in _ROW_TYPES}
 NEXT_TABLES: Final[Tables] = {
     row_type: _table(row_type, NEXT_METADATA, f"{row_type.TABLE}_next") for row_type in DERIVED_ROWS

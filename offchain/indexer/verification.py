@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from offchain.indexer.block_rows import indexed_event
 from offchain.indexer.database import IndexDatabase, IndexFault
-from offchain.indexer.derive import IndexedEvent
+from offchain.indexer.derive_values import IndexedEvent
 from offchain.indexer.projection import APPENDED, Projection
 from offchain.indexer.rows import DERIVED_ROWS, BlockRow, EventRow, Row
 from offchain.indexer.status import events_pruned, index_status

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from offchain.errors import WrongChain
 from offchain.indexer import meta, migrations
-from offchain.indexer.block_rows import read_block
+from offchain.indexer.block_rows import BlockRows, read_block
 from offchain.indexer.database import IndexDatabase, IndexFault, IndexInUse
 from offchain.indexer.derived_tables import DerivedTables
+from offchain.indexer.documentation import store_documentation
+from offchain.indexer.host_states import MOST_HOSTS, HostsRead, HostStates
 from offchain.indexer.partitions import PartitionedTable
 from offchain.indexer.rederivation import Rederivation
 from offchain.indexer.retention import Retention
 from offchain.indexer.rows import DERIVED_ROWS, PARTITION_BLOCKS, BlockRow, EventRow, ExtrinsicRow
 from offchain.indexer.status import IndexStatus, cursor, events_pruned, index_status, newer_release
 from offchain.indexer.tables import DERIVED_VERSION, METADATA, SCHEMA_VERSION, TABLES
-from offchain.ports import Block, BlockRef
+from offchain.ports import Block, BlockRef, ItemDocumentation
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBlocks:
+    """Blocks whose rows are in memory. `changed_hosts`: the hosts that their events name."""
+
+    refs: tuple[BlockRef, ...]
+    rows: list[BlockRows]
+    changed_hosts: frozenset[str]
 
 
 class IndexWriter:
@@ -32,10 +44,13 @@ class IndexWriter:
         self._partition_blocks = partition_blocks
         self._partitions = [PartitionedTable(db, TABLES[row], partition_blocks) for row in (ExtrinsicRow, EventRow)]
         self._derived = DerivedTables(db, TABLES, partition_blocks)
+        self._hosts = HostStates(db)
         self._rederivation: Rederivation | None = None
         self._retention = None if keep_ms is None else Retention(db, keep_ms)
         self._cursor: BlockRef | None = None
         self._cursor_unknown = False
+        self._is_ahead = False
+        """Whether memory contains blocks that were taken and not written."""
 
     @property
     def cursor(self) -> BlockRef | None:
@@ -97,28 +112,69 @@ class IndexWriter:
         self._cursor = cursor(self._db)
         if self._cursor is None:
             self._create_derived()
-        elif not is_derived:
+        elif is_derived:
+            # A new runtime may have changed hosts without an event, and an older index has none.
+            with self._db.transaction():
+                self._hosts.mark_all(self._cursor.number)
+        else:
             self._rederivation = Rederivation(self._db, self._partition_blocks)
+
+    def document(self, items: Iterable[ItemDocumentation]) -> None:
+        """Store the documentation of the runtime that the node has."""
+        store_documentation(self._db, items)
 
     def add(self, blocks: Sequence[Block]) -> None:
         """Store the blocks after the last one and what is derived from them, in one transaction."""
-        read = [read_block(block) for block in blocks]
-        first, last = blocks[0].ref.number, blocks[-1].ref.number
+        self.write(self.take(blocks))
+
+    def take(self, blocks: Sequence[Block]) -> TakenBlocks:
+        """Return the rows of the blocks after the last one; :meth:`write` stores them."""
+        if self._is_ahead:
+            self._discard()
+        self._is_ahead = True
+        rows = [read_block(block) for block in blocks]
+        changed: set[str] = set()
+        if self._rederivation is None:
+            self._derived.derive([event for block in rows for event in block.indexed])
+            named, registered = self._derived.named_accounts()
+            changed = registered | self._hosts.registered_of(named - registered)
+        return TakenBlocks(tuple(block.ref for block in blocks), rows, frozenset(changed))
+
+    def hosts_to_read(self, taken: TakenBlocks) -> list[str]:
+        """Return the hosts to read from the storage of the last of these blocks, at most :data:`MOST_HOSTS`.
+
+        None during a rederivation, which does not know yet which hosts new events change.
+        """
+        if self._rederivation is not None:
+            return []
+        due = self._hosts.due(MOST_HOSTS)
+        return list(dict.fromkeys((*due, *sorted(taken.changed_hosts))))[:MOST_HOSTS]
+
+    def write(self, taken: TakenBlocks, read: HostsRead | None = None) -> None:
+        """Store the blocks that were taken last, what is derived from them, and hosts, in one transaction.
+
+        `read`: hosts as they are at the last of the blocks. The other hosts that changed are noted as due.
+        """
+        first, last = taken.refs[0].number, taken.refs[-1].number
         try:
             with self._db.transaction():
                 for table in self._partitions:
                     table.reserve(first, last)
-                self._db.insert(BlockRow, [block.block for block in read])
-                self._db.insert(ExtrinsicRow, [row for block in read for row in block.extrinsics])
-                self._db.insert(EventRow, [row for block in read for row in block.events])
+                self._db.insert(BlockRow, [block.block for block in taken.rows])
+                self._db.insert(ExtrinsicRow, [row for block in taken.rows for row in block.extrinsics])
+                self._db.insert(EventRow, [row for block in taken.rows for row in block.events])
                 if self._rederivation is None:
-                    self._derived.write([event for block in read for event in block.indexed], first, last)
+                    self._derived.write(first, last)
+                if read is not None:
+                    self._hosts.store(read)
+                self._hosts.mark(taken.changed_hosts.difference(() if read is None else read.hosts), last)
         except BaseException:
             # Memory is ahead of the database; and the commit may have been made although its answer was lost.
             self._discard()
             self._cursor_unknown = True
             raise
-        self._cursor = blocks[-1].ref
+        self._is_ahead = False
+        self._cursor = taken.refs[-1]
         self._derived.evict()
 
     def rederive(self) -> bool:
@@ -150,6 +206,7 @@ class IndexWriter:
             meta.forget(self._db, meta.DERIVED_TO)
 
     def _discard(self) -> None:
+        self._is_ahead = False
         self._derived.discard()
         for table in self._partitions:
             table.forget()

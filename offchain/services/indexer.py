@@ -8,6 +8,7 @@ import os
 import time
 
 from offchain.indexer.engines import open_index
+from offchain.indexer.genesis import has_genesis_balances, read_genesis_balances, store_genesis_balances
 from offchain.indexer.retention import DAY_MS
 from offchain.indexer.rows import PARTITION_BLOCKS
 from offchain.indexer.service import OnRederived, OnWritten, follow
@@ -56,6 +57,13 @@ async def serve_index(
         index = IndexWriter(db, keep_ms=keep_ms, partition_blocks=partition_blocks)
         # In a thread: a migration may take minutes, and signals are to be heard meanwhile.
         await asyncio.to_thread(index.prepare, await chain.genesis_hash())
+        await asyncio.to_thread(index.document, await chain.documentation())
+        if not await asyncio.to_thread(has_genesis_balances, db):
+            balances = await read_genesis_balances(chain)
+            if balances is None:
+                out.warning("no_genesis_balances", reason="the node has removed the state of the genesis block")
+            else:
+                await asyncio.to_thread(store_genesis_balances, db, balances)
         after = None if index.cursor is None else index.cursor.number
         out.info("started", index=db.name, after=after, pid=os.getpid())
         await run_until_stopped(lambda: follow(chain, index, _log_writes(out), _log_rederivation(out)), out)

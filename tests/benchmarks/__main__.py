@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import agent
+import api_bench
 import crowd
 import fleet
 import followers
@@ -153,6 +154,7 @@ _BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
     "stall": _stall,
     "followers": _followers,
     "index": lambda options: _plain(measure_index(options.events, options.blocks)),
+    "api": lambda options: _plain(api_bench.measure(options.hosts, options.requests)),
     "agent": lambda options: _plain(agent.measure(options.starts, options.seconds)),
     "scheduler": _scheduler,
 }

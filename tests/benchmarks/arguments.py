@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import agent
+import api_bench
 import crowd
 import fleet
 import followers
@@ -170,6 +171,13 @@ def read_arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an 
     )
     number(index, "--events", 1_000_000, "that are indexed")
     number(index, "--blocks", 40, "of 1,000 events on a real node")
+    of_api = add(
+        "api",
+        "the HTTP API: lists of offers with filters, the market and searches, at 10,000 hosts",
+        "Needs no Docker and no node. About 20 seconds. Short: --hosts 1000 --requests 50.",
+    )
+    number(of_api, "--hosts", api_bench.HOSTS, "that offer GPUs")
+    number(of_api, "--requests", api_bench.REQUESTS, "of each kind, one after the other")
     placing = add(
         "scheduler",
         "placement: GPUs allocated and an upper bound, decisions a second; waits and fairness in virtual time",

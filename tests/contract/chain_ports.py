@@ -3,12 +3,13 @@
 import asyncio
 import os
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.keys.signer import from_uri
-from offchain.ports import Call, DispatchFailure
+from offchain.ports import Call, DispatchFailure, ItemDocumentation
 from tests.support.fake_chain import FakeChain
 
 RICH = from_uri("//Alice//stash")
@@ -25,6 +26,8 @@ class FakeNode:
         self.chain = FakeChain()
         self.chain.unpayable = lambda _call, account: account == POOR.address
         self.chain.verdicts = self._verdict
+        failed = ItemDocumentation("System", "event", "ExtrinsicFailed", "An extrinsic failed.", {"dispatch_error": ""})
+        self.chain.docs = [failed, replace(failed, name="NewAccount", text="A new account was created.", fields={})]
         self._task = None
 
     @staticmethod

@@ -1,6 +1,5 @@
 """The HTTP API on SQLite and PostgreSQL: its answers are what the index holds, its errors name the cause."""
 
-import asyncio
 import json
 import re
 
@@ -8,7 +7,7 @@ import aiohttp
 import pytest
 from sqlalchemy import func, select
 
-from offchain.gateway.api import endpoints, history
+from offchain.gateway.api import actions, endpoints, history
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer import queries
@@ -16,58 +15,11 @@ from offchain.indexer.database import ReadTooLong
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.rows import EventRow, HostRow, LeaseRow, TaskRow, TransferRow
 from offchain.indexer.tables import TABLES
+from tests.support.api_client import Api, received
 from tests.support.history_blocks import GENESIS, TENANTS, History
 from tests.support.index_rig import opened
 
 BLOCKS = 25
-
-
-class Api:
-    """A client of a server of an index that grows."""
-
-    def __init__(self, url, session, index=None, history=None):
-        self.url, self.session, self.index, self.history = url, session, index, history
-
-    def grow(self, blocks):
-        """Write more blocks, and return their last number."""
-        made = list(self.history.blocks(blocks))
-        self.index.add(made)
-        return made[-1].ref.number
-
-    async def get(self, path, status=200, **options):
-        async with self.session.get(self.url + path, **options) as answer:
-            text = await answer.text()
-            assert answer.status == status, text
-            return json.loads(text) if text else None
-
-    async def all(self, path):
-        """Return the entries of all pages."""
-        found, after = [], ""
-        while True:
-            page = await self.get(path + after)
-            found += page["data"]
-            if page["next"] is None:
-                return found
-            after = f"&after={page['next']}"
-
-    async def stream(self, path="/v1/events/stream", **options):
-        """Open a stream of events; it has begun."""
-        answer = await self.session.get(self.url + path, **options)
-        assert answer.status == 200, await answer.text()
-        assert await answer.content.readline() == b": connected\n"
-        return answer
-
-
-async def received(answer, wanted):
-    """Return this number of events of a stream, and close it."""
-    found = []
-    async with asyncio.timeout(20), answer:
-        async for line in answer.content:
-            if line.startswith(b"data: "):
-                found.append(json.loads(line[6:]))
-                if len(found) == wanted:
-                    return found
-    raise AssertionError(f"the stream ended after {len(found)} events")
 
 
 @pytest.fixture
@@ -204,7 +156,10 @@ async def test_an_answer_that_is_the_same_is_not_sent_again(api):
 async def test_the_document_has_every_resource_and_answers_fit_it(api):
     document = await api.get("/v1/openapi.json")
     assert document["openapi"].startswith("3.1")
-    assert set(document["paths"]) == {one.path for one in endpoints.ENDPOINTS} | {endpoints.STREAM_PATH}
+    assert set(document["paths"]) == {
+        endpoints.STREAM_PATH,
+        *(one.path for one in (*endpoints.ENDPOINTS, *actions.ACTIONS)),
+    }
     schemas = document["components"]["schemas"]
     for reference in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)):
         assert reference in schemas
@@ -216,7 +171,8 @@ async def test_the_document_has_every_resource_and_answers_fit_it(api):
     assert set(page["data"][0]) == set(schemas["Task"]["properties"])
     async with api.session.get(api.url) as answer:
         text = await answer.text()
-    assert all(one.path in text for one in endpoints.ENDPOINTS)
+    assert all(f"{one.method} {one.path}<" in text for one in actions.ACTIONS)
+    assert all(f"GET {one.path}<" in text for one in endpoints.ENDPOINTS)
 
 
 async def test_a_stream_goes_on_at_another_gateway(api, address):

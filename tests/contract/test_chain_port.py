@@ -164,8 +164,20 @@ async def test_what_is_in_a_block_is_named_without_its_state(node):
     ((number, _),) = await included(node, extrinsic)
     inclusions = (await node.chain.block(number)).inclusions
     assert await node.chain.extrinsic_hashes(number) == tuple(one.extrinsic_hash for one in inclusions)
+    (named,) = [one for one in inclusions if one.extrinsic_hash == extrinsic.hash]
+    assert (named.call, named.signer) == ("System.remark_with_event", RICH.address)
+    assert {one.signer for one in inclusions if one.call == "Timestamp.set"} <= {None}
     with pytest.raises(LookupError):
         await node.chain.extrinsic_hashes(10**6)
+
+
+async def test_the_documentation_has_each_item_once(node):
+    items = await node.chain.documentation()
+    found = {(one.pallet, one.kind, one.name): one for one in items}
+    assert len(found) == len(items)
+    failed = found["System", "event", "ExtrinsicFailed"]
+    assert failed.text == "An extrinsic failed."
+    assert "dispatch_error" in failed.fields
 
 
 async def test_state_is_read_as_it_was(node):

@@ -54,3 +54,47 @@ async def test_the_stream_tells_of_a_task_while_it_runs(net: Net) -> None:
             if "Settled" in seen:
                 break
     assert {"Assigned", "PodStarted", "PodReported", "Settled"} <= seen
+
+
+async def test_offers_are_the_hosts_of_the_chain(net: Net) -> None:
+    async with aiohttp.ClientSession() as session:
+        found = await answer(net, session, "/v1/offers?status=any&limit=500")
+        market = (await answer(net, session, "/v1/market"))["data"]
+    block = bytes.fromhex(found["as_of"]["hash"][2:])
+    records = dict(await net.chain.query_map("Hosts", "Hosts", at=block))
+    offered: dict[str, int] = {}
+    for one in found["data"]:
+        record = records[one["host"]]
+        assert one["free"] == record["free"], one
+        assert int(one["bond"]) == record["bond"]
+        offered[one["host"]] = offered.get(one["host"], 0) + one["gpus"]
+    assert offered == {host: len(record["devices"]) for host, record in records.items()}
+    assert market
+
+
+async def test_running_totals_are_the_balances_of_the_chain(net: Net, settled: int) -> None:
+    (lease,) = await net.leases(settled)
+    tenant = (await net.task(settled)).record.tenant
+    async with aiohttp.ClientSession() as session:
+        provider = (await answer(net, session, f"/v1/hosts/{lease.host}"))["data"]["provider"]
+        for account in (tenant, provider, await net.chain.constant("Billing", "TreasuryAccount")):
+            found = await answer(net, session, f"/v1/accounts/{account}/movements?limit=1")
+            block = bytes.fromhex(found["as_of"]["hash"][2:])
+            has = (await net.chain.query("System", "Account", [account], at=block))["data"]
+            (last,) = found["data"]
+            assert (int(last["free_total"]), int(last["held_total"])) == (has["free"], has["reserved"]), account
+
+
+async def test_an_extrinsic_is_found_by_its_hash_with_call_and_signer(net: Net, settled: int) -> None:
+    async with aiohttp.ClientSession() as session:
+        task = (await answer(net, session, f"/v1/tasks/{settled}"))["data"]
+        number = task["submitted_block"]
+        listed = (await answer(net, session, f"/v1/blocks/{number}/extrinsics?order=oldest"))["data"]
+        (submitted,) = [one for one in listed if (one["call"] or "").startswith("Tasks.submit")]
+        matches = (await answer(net, session, f"/v1/search?q={submitted['hash']}"))["data"]
+        place = f"first_block={number}&last_block={number}&extrinsic={submitted['index']}"
+        events = (await answer(net, session, f"/v1/events?{place}&documented=true"))["data"]
+    assert submitted["signer"] == task["tenant"]
+    assert [(one["kind"], one["id"]) for one in matches] == [("extrinsic", submitted["hash"])]
+    assert {"Submitted", "ExtrinsicSuccess"} <= {one["name"] for one in events}
+    assert all(one["documentation"] for one in events)

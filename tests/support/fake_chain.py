@@ -24,6 +24,7 @@ from offchain.ports import (
     ChainEvent,
     DispatchFailure,
     Inclusion,
+    ItemDocumentation,
     SignedExtrinsic,
     Signer,
     StorageKey,
@@ -62,6 +63,8 @@ class FakeChain(FakePool):
         self.constants: dict[tuple[str, str], Any] = {}
         self.effects: Effect = lambda _call, _account: ()
         """The events (pallet, name, fields) of a successful call."""
+        self.docs: list[ItemDocumentation] = []
+        """The documentation in the metadata."""
         self.verdicts: Callable[[Call, str], DispatchFailure | None] = lambda _call, _account: None
         """Why an included call fails; None where it succeeds."""
         self.refused_items: Callable[[Call, str], Mapping[int, DispatchFailure]] = lambda _call, _account: {}
@@ -217,6 +220,10 @@ class FakeChain(FakePool):
         await self._reply()
         return self.constants[pallet, name]
 
+    async def documentation(self) -> Sequence[ItemDocumentation]:
+        await self._reply()
+        return self.docs
+
     async def encode_call(self, call: Call) -> bytes:
         """Bytes that are equal for equal calls only."""
         await self._reply()
@@ -293,7 +300,8 @@ class FakeChain(FakePool):
                 made = self.effects(call, extrinsic.account)
                 events += [ChainEvent(pallet, name, fields, index) for pallet, name, fields in made]
             refused = self.refused_items(call, extrinsic.account) if failure is None else {}
-            inclusions.append(Inclusion(index, extrinsic.hash, failure, refused))
+            name = f"{call.pallet}.{call.function}"
+            inclusions.append(Inclusion(index, extrinsic.hash, failure, refused, name, extrinsic.account))
         ref = BlockRef(number, _digest(parent.block.ref.hash, number, next(self._salt)))
         block = Block(ref, parent.block.ref.hash, number * BLOCK_MS, tuple(events), tuple(inclusions))
         state = {item: dict(values) for item, values in self.storage.items()}

@@ -61,9 +61,22 @@ class History:
             )
         inclusions = (
             (
-                Inclusion(0, hashlib.sha256(block_hash + b"0").digest(), None),
-                Inclusion(1, hashlib.sha256(block_hash + b"1").digest(), None, refused),
-                Inclusion(2, hashlib.sha256(block_hash + b"2").digest(), DispatchFailure("Tasks", "NoSuchTask", "")),
+                Inclusion(0, hashlib.sha256(block_hash + b"0").digest(), None, call="Timestamp.set"),
+                Inclusion(
+                    1,
+                    hashlib.sha256(block_hash + b"1").digest(),
+                    None,
+                    refused,
+                    "Tasks.assign_batch",
+                    TENANTS[number % 20],
+                ),
+                Inclusion(
+                    2,
+                    hashlib.sha256(block_hash + b"2").digest(),
+                    DispatchFailure("Tasks", "NoSuchTask", ""),
+                    call="Tasks.cancel",
+                    signer=TENANTS[0],
+                ),
             )
             if number
             else ()

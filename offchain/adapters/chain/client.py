@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
@@ -20,6 +20,7 @@ from offchain.ports import (
     Call,
     DispatchFailure,
     Inclusion,
+    ItemDocumentation,
     SignedExtrinsic,
     Signer,
 )
@@ -242,7 +243,7 @@ class SubstrateChain(StorageQueries):
             timestamp_ms=0 if raw_now is None else int(runtime.read_value(now_entry, raw_now) or 0),
             events=events,
             inclusions=tuple(
-                Inclusion(index, blake2_256(unhex(raw)), failures.get(index), refused.get(index, {}))
+                _inclusion(runtime, index, unhex(raw), failures.get(index), refused.get(index, {}))
                 for index, raw in enumerate(extrinsics)
             ),
         )
@@ -280,6 +281,9 @@ class SubstrateChain(StorageQueries):
 
     async def constant(self, pallet: str, name: str) -> Any:
         return (await self._ready()).constant(pallet, name)
+
+    async def documentation(self) -> list[ItemDocumentation]:
+        return (await self._ready()).documentation()
 
     async def encode_call(self, call: Call) -> bytes:
         return (await self._ready()).encode_call(call)
@@ -328,6 +332,17 @@ class SubstrateChain(StorageQueries):
                 return
             kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
             raise SubmitRefused(kind, str(refused), certain=not refused.again) from None
+
+
+def _inclusion(
+    runtime: ChainRuntime,
+    index: int,
+    raw: bytes,
+    failure: DispatchFailure | None,
+    refused: Mapping[int, DispatchFailure],
+) -> Inclusion:
+    signer, call = xt.read_head(runtime, raw)
+    return Inclusion(index, blake2_256(raw), failure, refused, call, signer)
 
 
 def _bad_reply(method: str, refused: RpcRefused) -> BadReply:

@@ -1,4 +1,4 @@
-"""Signed extrinsics of format V4: the payload that is signed, and the bytes of the whole."""
+"""Signed extrinsics of format V4: the payload that is signed, and the bytes of the whole; who signed which call."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
+from offchain.adapters.chain.scale_decode import read_compact
 from offchain.errors import WrongChain
 from offchain.ports import BlockRef, Call, SignedExtrinsic, Signer
 from offchain.schema.chain_types.values import compact
 
 _SIGNED_V4 = 0x84
+_BARE = (0x04, 0x05)
+_GENERAL_V5 = 0x45
 _SIGNATURE_VARIANT = {"ed25519": "Ed25519", "sr25519": "Sr25519"}
 _HASHED_OVER = 256
 
@@ -89,3 +92,25 @@ def sign(runtime: ChainRuntime, call: Call, signer: Signer, terms: SigningTerms)
     data = compact(len(body)) + body
     valid_until = terms.birth.number + terms.era_blocks - 1
     return SignedExtrinsic(data, blake2_256(data), signer.address, terms.nonce, terms.birth.number, valid_until)
+
+
+def read_head(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, str | None]:
+    """Return the signer and the call (`Pallet.function`) of an extrinsic; None for what it lacks or is not known."""
+    try:
+        _, pos = read_compact(extrinsic, 0)
+        version, pos = extrinsic[pos], pos + 1
+        signer = None
+        if version == _SIGNED_V4:
+            address, pos = runtime.decode_at(runtime.metadata.address, extrinsic, pos)
+            signer = address.get("Id") if isinstance(address, dict) else address
+            _, pos = runtime.decode_at(runtime.metadata.signature, extrinsic, pos)
+        elif version == _GENERAL_V5:
+            pos += 1  # the version of the extensions
+        elif version not in _BARE:
+            return None, None
+        if version not in _BARE:
+            for extension in runtime.metadata.extensions:
+                _, pos = runtime.decode_at(extension.extra, extrinsic, pos)
+    except (IndexError, UnicodeDecodeError):
+        return None, None
+    return signer, runtime.call_name(extrinsic[pos : pos + 2])

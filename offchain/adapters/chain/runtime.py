@@ -11,7 +11,7 @@ from offchain.adapters.chain import metadata as md
 from offchain.adapters.chain.scale_decode import ScaleDecoder
 from offchain.adapters.chain.scale_encode import ScaleEncoder
 from offchain.errors import BadReply, BadValue
-from offchain.ports import Call, ChainEvent, DispatchFailure
+from offchain.ports import Call, ChainEvent, DispatchFailure, ItemDocumentation
 
 
 def blake2_256(data: bytes) -> bytes:
@@ -60,6 +60,11 @@ class ChainRuntime:
             (pallet.index, error.index): (pallet.name, error)
             for pallet in self.metadata.pallets.values()
             for error in self.metadata.variants(pallet.errors)
+        }
+        self._calls = {
+            bytes([pallet.index, call.index]): f"{pallet.name}.{call.name}"
+            for pallet in self.metadata.pallets.values()
+            for call in self.metadata.variants(pallet.calls)
         }
 
     def pallet(self, name: str) -> md.Pallet:
@@ -131,6 +136,29 @@ class ChainRuntime:
             for f in function.fields
         )
 
+    def decode_at(self, type_id: int, data: bytes, pos: int) -> tuple[Any, int]:
+        """The plain value that begins at this offset, and the offset after it. Raises as a decoder does."""
+        return self._decoder.coder(type_id)(data, pos)
+
+    def call_name(self, encoded: bytes) -> str | None:
+        """`Pallet.function` of an encoded call; None where the runtime has no such call."""
+        return self._calls.get(encoded[:2])
+
+    def documentation(self) -> list[ItemDocumentation]:
+        """The documentation of all calls, events and errors."""
+        return [
+            ItemDocumentation(
+                pallet.name,
+                kind,
+                item.name,
+                _joined(item.docs),
+                {field.name: _joined(field.docs) for field in item.fields if field.name},
+            )
+            for pallet in self.metadata.pallets.values()
+            for kind, enum in (("call", pallet.calls), ("event", pallet.events), ("error", pallet.errors))
+            for item in self.metadata.variants(enum)
+        ]
+
     def decode_events(self, raw: bytes) -> list[ChainEvent]:
         """The events in the value of `System.Events`."""
         events = []
@@ -150,9 +178,13 @@ class ChainRuntime:
             if found is None:
                 return DispatchFailure("Unknown", f"{detail['index']}.{detail['error'].hex()}", "")
             pallet, error = found
-            return DispatchFailure(pallet, error.name, " ".join(line.strip() for line in error.docs).strip())
+            return DispatchFailure(pallet, error.name, _joined(error.docs))
         name, _ = _only(detail) if detail is not None else (kind, None)
         return DispatchFailure("System" if detail is None else kind, str(name), "")
+
+
+def _joined(docs: Sequence[str]) -> str:
+    return " ".join(line.strip() for line in docs).strip()
 
 
 def _only(value: Any) -> tuple[str, Any]:

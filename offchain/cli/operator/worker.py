@@ -214,6 +214,18 @@ def indexer(common: options.CommonOptions, index: str | None, keep_days: int | N
     show_default=True,
     help="Event streams of the API to one address at a time.",
 )
+@click.option(
+    "--http-domain",
+    metavar="DOMAIN",
+    help="Let accounts sign in to the API; the domain at which people reach it, with its port if that is not 443.",
+)
+@click.option(
+    "--http-operator",
+    "http_operators",
+    multiple=True,
+    metavar="NAME",
+    help="An account with the role of an operator in the API. May be repeated.",
+)
 def gateway(
     common: options.CommonOptions,
     bind: str,
@@ -224,6 +236,8 @@ def gateway(
     index: str | None,
     http_requests: float,
     http_streams: int,
+    http_domain: str | None,
+    http_operators: tuple[str, ...],
 ) -> None:
     """Relay tenants' connections to hosts that cannot be dialled. Needs no account; creates a key of its own.
 
@@ -255,6 +269,8 @@ def gateway(
             index=network.choose_index(index),
             requests_per_s=http_requests,
             streams=http_streams,
+            domain=http_domain,
+            operators=frozenset(map(accounts.address_of, http_operators)),
         )
     elif index is not None:
         raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, models
+from offchain.gateway.api import history, market, models, movements, search
 from offchain.gateway.api import parameters as ask
+from offchain.gateway.api.csv_export import CsvExport
 from offchain.indexer.database import IndexDatabase
 
 _IN_PATH: Final = re.compile(r"\{(\w+)\}")
@@ -27,6 +28,8 @@ class ApiEndpoint:
     parameters: type[ask.Parameters]
     answer: type[BaseModel]
     read: Callable[[IndexDatabase, Any], BaseModel]
+    export: CsvExport | None = None
+    """The same list as a table."""
 
     @property
     def in_path(self) -> tuple[str, ...]:
@@ -38,7 +41,8 @@ def _page(model: type[BaseModel]) -> type[BaseModel]:
     return models.Page[model]  # type: ignore[valid-type]
 
 
-def _one(model: type[BaseModel]) -> type[BaseModel]:
+def one_answer_of(model: type[BaseModel]) -> type[BaseModel]:
+    """Return the model of an answer with one resource."""
     return models.ResourceAnswer[model]  # type: ignore[valid-type]
 
 
@@ -48,12 +52,33 @@ ENDPOINTS: Final = (
         "network",
         "The chain and its index.",
         ask.NoParameters,
-        _one(models.NetworkResource),
+        one_answer_of(models.NetworkResource),
         history.network,
     ),
     ApiEndpoint("/v1/blocks", "blocks", "Final blocks.", ask.BlockList, _page(models.BlockResource), history.blocks),
     ApiEndpoint(
-        "/v1/blocks/{block}", "block", "A final block.", ask.OneBlock, _one(models.BlockResource), history.block
+        "/v1/search",
+        "search",
+        "What a number, hash, digest or address names.",
+        ask.SearchText,
+        models.SearchAnswer,
+        search.search,
+    ),
+    ApiEndpoint(
+        "/v1/documentation",
+        "documentation",
+        "Documentation of calls, events and errors in the metadata of the runtime.",
+        ask.DocumentationList,
+        _page(models.DocumentationResource),
+        history.documentation,
+    ),
+    ApiEndpoint(
+        "/v1/blocks/{block}",
+        "block",
+        "A final block, by number or hash.",
+        ask.OneBlock,
+        one_answer_of(models.BlockResource),
+        history.block,
     ),
     ApiEndpoint(
         "/v1/blocks/{block}/extrinsics",
@@ -75,7 +100,7 @@ ENDPOINTS: Final = (
         "/v1/events", "events", "Events of final blocks.", ask.EventList, _page(models.EventResource), history.events
     ),
     ApiEndpoint("/v1/tasks", "tasks", "Tasks.", ask.TaskList, _page(models.TaskResource), history.tasks),
-    ApiEndpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, _one(models.TaskResource), history.task),
+    ApiEndpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, one_answer_of(models.TaskResource), history.task),
     ApiEndpoint(
         "/v1/tasks/{task}/bills",
         "bills_of_task",
@@ -85,7 +110,7 @@ ENDPOINTS: Final = (
         history.bills_of_task,
     ),
     ApiEndpoint("/v1/leases", "leases", "Leases.", ask.LeaseList, _page(models.LeaseResource), history.leases),
-    ApiEndpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, _one(models.LeaseResource), history.lease),
+    ApiEndpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, one_answer_of(models.LeaseResource), history.lease),
     ApiEndpoint(
         "/v1/leases/{lease}/bills",
         "bills_of_lease",
@@ -95,13 +120,46 @@ ENDPOINTS: Final = (
         history.bills_of_lease,
     ),
     ApiEndpoint("/v1/hosts", "hosts", "Hosts, by address.", ask.HostList, _page(models.HostResource), history.hosts),
-    ApiEndpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, _one(models.HostResource), history.host),
+    ApiEndpoint("/v1/hosts/{host}", "host", "A host.", ask.OneHost, one_answer_of(models.HostResource), history.host),
+    ApiEndpoint(
+        "/v1/offers",
+        "offers",
+        "What hosts offer, by GPU model: capacity, free capacity, prices, reputation.",
+        ask.OfferList,
+        _page(models.OfferResource),
+        market.offers,
+    ),
+    ApiEndpoint(
+        "/v1/devices",
+        "devices",
+        "Devices of hosts.",
+        ask.DeviceList,
+        _page(models.DeviceResource),
+        market.devices,
+    ),
+    ApiEndpoint(
+        "/v1/market",
+        "market",
+        "Offers and prices by GPU model, of hosts that take leases.",
+        ask.MarketList,
+        _page(models.MarketResource),
+        market.market,
+    ),
     ApiEndpoint(
         "/v1/accounts/{account}/transfers",
         "transfers",
-        "Every movement of an account's coins.",
+        "Every transfer, hold, release and fee of an account.",
         ask.TransfersOfAccount,
         _page(models.TransferResource),
         history.transfers,
+    ),
+    ApiEndpoint(
+        "/v1/accounts/{account}/movements",
+        "movements",
+        "Every change of an account's coins, free or on hold, with running totals; also as CSV.",
+        ask.MovementsOfAccount,
+        _page(models.MovementResource),
+        movements.movements,
+        movements.EXPORT,
     ),
 )

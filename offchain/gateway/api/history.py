@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, select, tuple_
 
-from offchain.errors import OurError
 from offchain.gateway.api import models
 from offchain.gateway.api import parameters as ask
-from offchain.gateway.api.parameters import encode_cursor
-from offchain.indexer import meta, queries
-from offchain.indexer.database import IndexDatabase, IndexFault
+from offchain.gateway.api.answers import Fields, as_of, next_cursor, not_found, one_answer, page_answer, placed, plain
+from offchain.indexer import meta
+from offchain.indexer.database import IndexDatabase
 from offchain.indexer.pages import (
     PageRequest,
-    account_transfers,
+    account_movements,
     block_times,
     mentioned_events,
     page,
@@ -31,11 +30,11 @@ from offchain.indexer.rows import (
     HostRow,
     LeaseRow,
     R,
-    Row,
     TaskRow,
     TransferRow,
 )
-from offchain.indexer.status import kept_from, last_block
+from offchain.indexer.state_rows import DocumentationRow
+from offchain.indexer.status import kept_from
 from offchain.indexer.tables import columns
 
 M = TypeVar("M", bound=BaseModel)
@@ -45,20 +44,6 @@ MOST_EXACT: Final = (1 << 53) - 1
 _MOST_SAME_HASH: Final = 100
 
 
-class NotFound(OurError):  # noqa: N818
-    """There is no such resource in the index."""
-
-    code = "not_found"
-
-
-def as_of(db: IndexDatabase) -> models.BlockReference:
-    """Return the last block of the index. Raises IndexFault before the first one."""
-    last = last_block(db)
-    if last is None:
-        raise IndexFault("The index has no block yet.", "Try again in a minute.", code="index_busy")
-    return models.BlockReference(number=last.number, hash=last.hash, time_ms=last.time_ms)
-
-
 def network(db: IndexDatabase, _: ask.NoParameters) -> models.ResourceAnswer[models.NetworkResource]:
     found = models.NetworkResource(genesis_hash=f"0x{meta.read_meta(db)['genesis']}", events_from_block=kept_from(db))
     return models.ResourceAnswer[models.NetworkResource](as_of=as_of(db), data=found)
@@ -66,20 +51,22 @@ def network(db: IndexDatabase, _: ask.NoParameters) -> models.ResourceAnswer[mod
 
 def blocks(db: IndexDatabase, asked: ask.BlockList) -> models.Page[models.BlockResource]:
     request = asked.page()
-    return _page(db, models.BlockResource, request, page(db, BlockRow, request), _plain)
+    return page_answer(db, models.BlockResource, request, page(db, BlockRow, request))
 
 
 def block(db: IndexDatabase, asked: ask.OneBlock) -> models.ResourceAnswer[models.BlockResource]:
-    return _one(
-        db, models.BlockResource, db.rows(BlockRow, columns(BlockRow).number == asked.block), f"block {asked.block}"
-    )
+    return one_answer(db, models.BlockResource, _named_block(db, asked.block), f"block {asked.block}")
 
 
 def extrinsics(db: IndexDatabase, asked: ask.ExtrinsicsOfBlock) -> models.Page[models.ExtrinsicResource]:
-    require_kept(db, asked.block)
+    named = _named_block(db, asked.block)
+    if not named:
+        raise not_found(db, f"block {asked.block}")
+    number = named[0].number
+    require_kept(db, number)
     request = asked.page(2)
-    found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).block == asked.block)
-    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
+    found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).block == number)
+    return page_answer(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
 
 
 def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.ExtrinsicResource]:
@@ -87,8 +74,8 @@ def extrinsic(db: IndexDatabase, asked: ask.OneExtrinsic) -> models.Page[models.
     request = PageRequest(_MOST_SAME_HASH)
     found = page(db, ExtrinsicRow, request, columns(ExtrinsicRow).hash == asked.hash)
     if not found:
-        raise _not_found(db, f"extrinsic {asked.hash}")
-    return _page(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
+        raise not_found(db, f"extrinsic {asked.hash}")
+    return page_answer(db, models.ExtrinsicResource, request, found, _extrinsics(db, found))
 
 
 def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventResource]:
@@ -99,33 +86,36 @@ def events(db: IndexDatabase, asked: ask.EventList) -> models.Page[models.EventR
         bounds.append(event.block >= asked.first_block)
     if asked.last_block is not None:
         bounds.append(event.block <= asked.last_block)
+    if asked.extrinsic is not None:
+        bounds.append(event.extrinsic == asked.extrinsic)
     request = asked.page(2)
     found = chosen_events(db, asked, request, *bounds)
     times = block_times(db, [row.block for row in found])
-    made = [event_model(row, times[row.block]) for row in found]
-    return models.Page[models.EventResource](as_of=as_of(db), data=made, next=_next(request, found))
+    texts = _event_texts(db, found) if asked.documented else {}
+    made = [event_model(row, times[row.block], texts.get((row.pallet, row.name))) for row in found]
+    return models.Page[models.EventResource](as_of=as_of(db), data=made, next=next_cursor(request, found))
 
 
 def tasks(db: IndexDatabase, asked: ask.TaskList) -> models.Page[models.TaskResource]:
     task = columns(TaskRow)
-    return _filtered(
-        db, models.TaskResource, TaskRow, asked.page(), ((task.tenant, asked.tenant), (task.state, asked.state))
-    )
+    chosen = ((task.tenant, asked.tenant), (task.state, asked.state), (task.manifest_digest, asked.digest))
+    return _filtered(db, models.TaskResource, TaskRow, asked.page(), chosen)
 
 
 def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.TaskResource]:
-    return _one(db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}")
+    return one_answer(
+        db, models.TaskResource, db.rows(TaskRow, columns(TaskRow).task == asked.task), f"task {asked.task}"
+    )
 
 
 def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseResource]:
     lease = columns(LeaseRow)
-    return _filtered(
-        db, models.LeaseResource, LeaseRow, asked.page(), ((lease.task, asked.task), (lease.host, asked.host))
-    )
+    chosen = ((lease.task, asked.task), (lease.host, asked.host), (lease.result_digest, asked.digest))
+    return _filtered(db, models.LeaseResource, LeaseRow, asked.page(), chosen)
 
 
 def lease(db: IndexDatabase, asked: ask.OneLease) -> models.ResourceAnswer[models.LeaseResource]:
-    return _one(
+    return one_answer(
         db, models.LeaseResource, db.rows(LeaseRow, columns(LeaseRow).lease == asked.lease), f"lease {asked.lease}"
     )
 
@@ -137,7 +127,9 @@ def hosts(db: IndexDatabase, asked: ask.HostList) -> models.Page[models.HostReso
 
 
 def host(db: IndexDatabase, asked: ask.OneHost) -> models.ResourceAnswer[models.HostResource]:
-    return _one(db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}")
+    return one_answer(
+        db, models.HostResource, db.rows(HostRow, columns(HostRow).host == asked.host), f"host {asked.host}"
+    )
 
 
 def bills_of_task(db: IndexDatabase, asked: ask.BillsOfTask) -> models.Page[models.BillResource]:
@@ -151,37 +143,25 @@ def bills_of_lease(db: IndexDatabase, asked: ask.BillsOfLease) -> models.Page[mo
 
 def transfers(db: IndexDatabase, asked: ask.TransfersOfAccount) -> models.Page[models.TransferResource]:
     request = asked.page(2)
-    found = account_transfers(db, asked.account, request)
-    return _page(db, models.TransferResource, request, found, _placed(db, found))
-
-
-Fields = Callable[[Any], dict[str, Any]]
-"""Returns the values of a model from a row."""
-
-
-def _plain(row: Row) -> dict[str, Any]:
-    return queries.as_dict(row)
-
-
-def _placed(db: IndexDatabase, rows: Sequence[BillRow | TransferRow | ExtrinsicRow]) -> Fields:
-    """Return the fields of rows that have a place in a block, with the time of the block."""
-    times = block_times(db, [row.block for row in rows])
-
-    def fields(row: BillRow | TransferRow | ExtrinsicRow) -> dict[str, Any]:
-        found = queries.as_dict(row)
-        return found | {"index": found.pop("place"), "time_ms": times[row.block]}
-
-    return fields
+    found = [one.transfer for one in account_movements(db, asked.account, request)]
+    return page_answer(db, models.TransferResource, request, found, placed(db, found))
 
 
 def _extrinsics(db: IndexDatabase, rows: Sequence[ExtrinsicRow]) -> Fields:
-    placed = _placed(db, rows)
-    return lambda row: placed(row) | {"error": row.failure, "refused_items": row.refused}
+    fields = placed(db, rows)
+    return lambda row: (
+        fields(row)
+        | {
+            "error": row.failure,
+            "success": row.failure is None,
+            "refused_items": row.refused,
+        }
+    )
 
 
 def _bills(db: IndexDatabase, request: PageRequest, condition: ColumnElement[bool]) -> models.Page[models.BillResource]:
     found = page(db, BillRow, request, condition)
-    return _page(db, models.BillResource, request, found, _placed(db, found))
+    return page_answer(db, models.BillResource, request, found, placed(db, found))
 
 
 def _filtered(
@@ -193,33 +173,7 @@ def _filtered(
 ) -> models.Page[M]:
     """Return a page of the rows that have these values; None does not restrict."""
     conditions = [column == value for column, value in chosen if value is not None]
-    return _page(db, model, request, page(db, row_type, request, *conditions), _plain)
-
-
-def _page(db: IndexDatabase, model: type[M], request: PageRequest, rows: Sequence[R], fields: Fields) -> models.Page[M]:
-    made = [model(**_of(model, fields(row))) for row in rows]
-    return models.Page[model](as_of=as_of(db), data=made, next=_next(request, rows))  # type: ignore[valid-type]
-
-
-def _one(db: IndexDatabase, model: type[M], rows: Sequence[Row], name: str) -> models.ResourceAnswer[M]:
-    if not rows:
-        raise _not_found(db, name)
-    return models.ResourceAnswer[model](as_of=as_of(db), data=model(**_of(model, _plain(rows[0]))))  # type: ignore[valid-type]
-
-
-def _of(model: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in model.model_fields}
-
-
-def _next(request: PageRequest, rows: Sequence[Row]) -> str | None:
-    """Return the cursor of the page after these rows; None if there is none."""
-    return encode_cursor(rows[-1].key) if len(rows) == request.limit else None
-
-
-def _not_found(db: IndexDatabase, name: str) -> NotFound:
-    last = last_block(db)
-    upto = "and has no block" if last is None else f"up to block {last.number}"
-    return NotFound(f"There is no {name} in the index {upto}.", "Check the number, or wait for a later final block.")
+    return page_answer(db, model, request, page(db, row_type, request, *conditions))
 
 
 def chosen_events(
@@ -234,7 +188,32 @@ def chosen_events(
     return mentioned_events(db, asked.subject, request, *conditions)
 
 
-def event_model(row: EventRow, time_ms: int) -> models.EventResource:
+def documentation(db: IndexDatabase, asked: ask.DocumentationList) -> models.Page[models.DocumentationResource]:
+    request, item = asked.page(), columns(DocumentationRow)
+    chosen = ((item.pallet, asked.pallet), (item.kind, asked.kind))
+    found = page(db, DocumentationRow, request, *(column == value for column, value in chosen if value is not None))
+    return page_answer(
+        db, models.DocumentationResource, request, found, lambda row: plain(row) | {"fields": json.loads(row.fields)}
+    )
+
+
+def _named_block(db: IndexDatabase, name: str) -> list[BlockRow]:
+    """Return the block with this number or hash, if there is one."""
+    block = columns(BlockRow)
+    return db.rows(BlockRow, block.hash == name if name.startswith("0x") else block.number == int(name))
+
+
+def _event_texts(db: IndexDatabase, rows: Sequence[EventRow]) -> dict[tuple[str, str], str]:
+    """Return the documentation of the rows' kinds of events, as far as it is in the index."""
+    item = columns(DocumentationRow)
+    kinds = sorted({(row.pallet, row.name) for row in rows})
+    if not kinds:
+        return {}
+    found = db.rows(DocumentationRow, item.kind == "event", tuple_(item.pallet, item.name).in_(kinds))
+    return {(one.pallet, one.name): one.text for one in found}
+
+
+def event_model(row: EventRow, time_ms: int, documentation: str | None = None) -> models.EventResource:
     """Return an event of a block with this time."""
     return models.EventResource(
         id=f"{row.block}.{row.place}",
@@ -246,6 +225,7 @@ def event_model(row: EventRow, time_ms: int) -> models.EventResource:
         name=row.name,
         fields=_exact(json.loads(row.fields)),
         error=row.failure,
+        documentation=documentation,
     )
 
 

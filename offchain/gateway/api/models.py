@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
@@ -12,6 +12,11 @@ Amount = Annotated[
     int,
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "pattern": "^[0-9]+$", "description": "Base units as decimal text."}),
+]
+SignedAmount = Annotated[
+    int,
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": "^-?[0-9]+$", "description": "Base units as decimal text."}),
 ]
 Hash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$", examples=["0x" + "00" * 32])]
 Account = Annotated[
@@ -25,11 +30,13 @@ def _title(model: type[Any]) -> str:
     return model.__name__.removesuffix("Resource").removesuffix("Document")
 
 
-class _Answered(BaseModel):
+class AnsweredModel(BaseModel):
+    """Base of what the API answers."""
+
     model_config = ConfigDict(frozen=True, model_title_generator=_title)
 
 
-class BlockReference(_Answered):
+class BlockReference(AnsweredModel):
     """A final block."""
 
     number: int
@@ -37,7 +44,7 @@ class BlockReference(_Answered):
     time_ms: TimeMs
 
 
-class ResourceAnswer(_Answered, Generic[T]):
+class ResourceAnswer(AnsweredModel, Generic[T]):
     """One resource. `as_of`: the last block of the index from which it was read."""
 
     as_of: BlockReference
@@ -48,7 +55,7 @@ class ResourceAnswer(_Answered, Generic[T]):
         return f"{_title(params[0])}Answer"
 
 
-class Page(_Answered, Generic[T]):
+class Page(AnsweredModel, Generic[T]):
     """Part of a list. `next`: the cursor of the next page; null on the last one."""
 
     as_of: BlockReference
@@ -60,14 +67,14 @@ class Page(_Answered, Generic[T]):
         return f"{_title(params[0])}Page"
 
 
-class NetworkResource(_Answered):
+class NetworkResource(AnsweredModel):
     """The chain, and what the index has of it."""
 
     genesis_hash: Hash
     events_from_block: Annotated[int, Field(description="The first block whose events and extrinsics are kept.")]
 
 
-class BlockResource(_Answered):
+class BlockResource(AnsweredModel):
     """A final block; `extrinsics` and `events` are numbers of."""
 
     number: int
@@ -78,13 +85,19 @@ class BlockResource(_Answered):
     events: int
 
 
-class ExtrinsicResource(_Answered):
-    """An extrinsic. `payer`, `fee` and `tip` are null where no fee was charged."""
+class ExtrinsicResource(AnsweredModel):
+    """An extrinsic. `payer`, `fee` and `tip` are null where no fee was charged.
+
+    `call` is the outermost call; both it and `signer` are null in blocks that an older release indexed.
+    """
 
     block: int
     index: int
     hash: Hash
     time_ms: TimeMs
+    call: Annotated[str | None, Field(description="Pallet and function.", examples=["Tasks.submit"])]
+    signer: Annotated[Account | None, Field(description="Null for those that the block's author added.")]
+    success: bool
     error: Annotated[str | None, Field(description="The error of the call; null if it succeeded.")]
     refused_items: Annotated[int, Field(description="Number of items of its batch that failed.")]
     payer: Account | None
@@ -92,7 +105,7 @@ class ExtrinsicResource(_Answered):
     tip: Amount | None
 
 
-class EventResource(_Answered):
+class EventResource(AnsweredModel):
     """An event. Integers of `fields` above 2^53 - 1 are decimal text; bytes are 0x and hex digits."""
 
     id: Annotated[str, Field(description="Block and index, as cursors of the event stream have them.")]
@@ -106,9 +119,42 @@ class EventResource(_Answered):
     name: str
     fields: dict[str, Any]
     error: Annotated[str | None, Field(description="The name of the error in it.")]
+    documentation: Annotated[str | None, Field(description="Of the event in the metadata, if `documented` asks.")] = (
+        None
+    )
 
 
-class TaskResource(_Answered):
+SearchKind = Literal["block", "extrinsic", "event", "task", "lease", "host", "account"]
+
+
+class SearchMatchResource(AnsweredModel):
+    """Something that the searched text names. `path`: its resource; `about`: its state, status, call or event."""
+
+    kind: SearchKind
+    id: str
+    path: str
+    about: str
+    block: int | None
+
+
+class SearchAnswer(AnsweredModel):
+    """All matches of a search; at most 20 of each kind, the newest first."""
+
+    as_of: BlockReference
+    data: list[SearchMatchResource]
+
+
+class DocumentationResource(AnsweredModel):
+    """Documentation of a call, event or error (`kind`) in the metadata of the runtime, and of its fields by name."""
+
+    pallet: str
+    kind: str
+    name: str
+    text: str
+    fields: dict[str, str]
+
+
+class TaskResource(AnsweredModel):
     """The present state of a task. `paid` includes `fee`."""
 
     task: int
@@ -126,7 +172,7 @@ class TaskResource(_Answered):
     refunded: Amount
 
 
-class LeaseResource(_Answered):
+class LeaseResource(AnsweredModel):
     """The present state of a lease: Pending, Active, Suspended, Ended or Purged. `reason`: why it ended."""
 
     lease: int
@@ -154,7 +200,7 @@ class LeaseResource(_Answered):
     stars: int | None
 
 
-class HostResource(_Answered):
+class HostResource(AnsweredModel):
     """The present state of a host. `earned`: income of its provider; `slashed`: losses of its bond."""
 
     host: Account
@@ -169,7 +215,7 @@ class HostResource(_Answered):
     changed_ms: TimeMs
 
 
-class BillResource(_Answered):
+class BillResource(AnsweredModel):
     """A payment for a lease since its previous bill. `paid` includes `fee`, and that the shares of the workers."""
 
     block: int
@@ -185,7 +231,7 @@ class BillResource(_Answered):
     refunded: Amount
 
 
-class TransferResource(_Answered):
+class TransferResource(AnsweredModel):
     """Coins that were transferred, held or released. One side is null where the event names only the other."""
 
     block: int
@@ -198,7 +244,134 @@ class TransferResource(_Answered):
     reason: str | None
 
 
-class ProblemDocument(_Answered):
+MovementCategory = Literal["transfer", "payment", "fee", "hold", "release", "slash", "deposit", "withdrawal", "other"]
+
+
+class MovementResource(AnsweredModel):
+    """A change of an account's coins, free or on hold, and what the account had after it.
+
+    A fee is withdrawn at its highest amount and partly deposited again; the entry of category `fee` names the fee that
+    was paid, and changes nothing itself.
+    """
+
+    block: int
+    index: int
+    time_ms: TimeMs
+    category: MovementCategory
+    kind: Annotated[str, Field(description="The event of the balances pallet, or `Fee`.")]
+    counterparty: Account | None
+    amount: Amount
+    reason: Annotated[str | None, Field(description="Why the coins were on hold.")]
+    free_change: SignedAmount | None
+    held_change: SignedAmount | None
+    free_total: Annotated[SignedAmount | None, Field(description="Null if events do not tell it.")]
+    held_total: SignedAmount | None
+
+
+class CapacityResource(AnsweredModel):
+    """An amount of what every machine has."""
+
+    cpu_milli: int
+    memory_mib: int
+    disk_gib: int
+
+
+class GpuPriceResource(AnsweredModel):
+    """The list price of one whole device of a model for an hour."""
+
+    model: str
+    per_hour: Amount
+
+
+class AskResource(AnsweredModel):
+    """A price list: list prices an hour, and factors on them by billing unit in millionths; 0: not offered."""
+
+    gpu: list[GpuPriceResource]
+    gpu_per_hour: Annotated[Amount, Field(description="For one whole device of any other model.")]
+    cpu_core_per_hour: Amount
+    memory_gib_per_hour: Amount
+    disk_gib_per_hour: Amount
+    network_gib: Annotated[Amount, Field(description="For each GiB that a pod sends.")]
+    storage_gib_per_hour: Annotated[Amount, Field(description="For one GiB of the disk of a stopped rental.")]
+    second_ppm: int
+    hour_ppm: int
+    day_ppm: int
+
+
+class OfferResource(AnsweredModel):
+    """What a host offers of one GPU model; a host with two models has two offers.
+
+    `model` is null for a host without GPUs; its prices are those of one core. `outdated`: the host has changed, or may
+    have, since `read_block`, and is read again with one of the next blocks.
+    """
+
+    host: Account
+    provider: Account
+    status: str
+    region: str
+    tier: str
+    model: str | None
+    vendor: str | None
+    simulated: bool
+    gpus: int
+    gpus_free: Annotated[int, Field(description="Devices that are wholly free, healthy and not challenged.")]
+    vram_mib: Annotated[int, Field(description="Memory of the smallest device.")]
+    attested: Annotated[int, Field(description="Number of devices that a challenge proved to be real.")]
+    price_per_hour: Annotated[Amount, Field(description="For one whole device, billed by `billing`.")]
+    billing: Annotated[str, Field(description="The shortest billing unit that the host offers.")]
+    price_second: Annotated[Amount | None, Field(description="An hour, billed by the second; null: not offered.")]
+    price_hour: Annotated[Amount | None, Field(description="An hour, billed by the hour.")]
+    price_day: Annotated[Amount | None, Field(description="An hour, billed by the day.")]
+    reputation_ppm: Annotated[int, Field(description="In millionths; 500,000 before the first lease.")]
+    bond: Amount
+    bond_required: Amount
+    total: CapacityResource
+    free: CapacityResource
+    network_mbps_down: int
+    network_mbps_up: int
+    latency_ms: Annotated[int | None, Field(description="Measured round trip; null: not measured.")]
+    capabilities: list[str]
+    live_leases: int
+    generation: Annotated[int, Field(description="How often the hardware was changed.")]
+    registered_ms: TimeMs
+    offered_since_ms: TimeMs
+    ask: AskResource
+    read_block: Annotated[int, Field(description="The final block from whose storage the offer was read.")]
+    outdated: bool
+
+
+class DeviceResource(AnsweredModel):
+    """A device of a host. `shared_by`: the tenant whose leases hold shares of it."""
+
+    host: Account
+    index: int
+    vendor: str
+    model: str
+    vram_mib: int
+    simulated: bool
+    milli_free: Annotated[int, Field(description="Thousandths that no lease holds.")]
+    shared_by: Account | None
+    attested: bool
+    healthy: bool
+    challenged: Annotated[bool, Field(description="It takes no new lease until a challenge is answered.")]
+    read_block: int
+    outdated: bool
+
+
+class MarketResource(AnsweredModel):
+    """The offers of one GPU model by hosts that take leases. Prices are for an hour of one whole device."""
+
+    model: str | None
+    simulated: bool
+    hosts: int
+    gpus: int
+    gpus_free: int
+    lowest_price: Amount
+    lowest_free_price: Annotated[Amount | None, Field(description="Of hosts with a free device; null: there is none.")]
+    median_price: Annotated[Amount, Field(description="Half of the hosts ask for at most this.")]
+
+
+class ProblemDocument(AnsweredModel):
     """An error (RFC 9457). `code` is stable, for programs; `field` names the parameter at fault."""
 
     type: Annotated[str, Field(examples=["urn:gantry:problem:not_found"])]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from offchain.gateway.api.actions import ACTIONS, ApiAction
 from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
 from offchain.gateway.api.models import EventResource, ProblemDocument
 from offchain.gateway.api.parameters import EventStreamChoice, Parameters
@@ -23,6 +26,12 @@ _PROBLEMS: Final = {
     "429": "Too many requests from this address.",
     "503": "The index cannot be read now.",
 }
+_PROBLEMS_OF_ACTIONS: Final = {
+    "401": "There is no valid token.",
+    "403": "The sign-in is refused, or the token may not do this.",
+    "413": "The body is too large.",
+}
+_TOKEN: Final = "token"
 
 
 @cache
@@ -33,10 +42,19 @@ def document_text() -> str:
 
 def document() -> dict[str, Any]:
     """Return the document as JSON values."""
-    answers: list[type[BaseModel]] = [*(one.answer for one in ENDPOINTS), EventResource, ProblemDocument]
-    _, made = models_json_schema([(model, "serialization") for model in answers], ref_template=_REF)
+    answers: list[type[BaseModel]] = [
+        *(one.answer for one in (*ENDPOINTS, *ACTIONS)),
+        EventResource,
+        ProblemDocument,
+    ]
+    inputs: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
+        (one.asked, "validation") for one in ACTIONS if one.has_body
+    ]
+    _, made = models_json_schema([*((model, "serialization") for model in answers), *inputs], ref_template=_REF)
     paths = {endpoint.path: {"get": _operation(endpoint)} for endpoint in ENDPOINTS}
     paths[STREAM_PATH] = {"get": _stream_operation()}
+    for action in ACTIONS:
+        paths.setdefault(action.path, {})[action.method.lower()] = _action_operation(action)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -45,7 +63,10 @@ def document() -> dict[str, Any]:
             "description": "History of a Gantry chain. Every answer names the final block that it is of.",
         },
         "paths": dict(sorted(paths.items())),
-        "components": {"schemas": _by_title(made["$defs"])},
+        "components": {
+            "schemas": _by_title(made["$defs"]),
+            "securitySchemes": {_TOKEN: {"type": "http", "scheme": "bearer"}},
+        },
     }
 
 
@@ -58,7 +79,9 @@ def _by_title(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference(endpoint.answer)}}
+    content: dict[str, Any] = {"application/json": {"schema": _reference(endpoint.answer)}}
+    if endpoint.export is not None:
+        content["text/csv"] = {"schema": {"type": "string", "description": ", ".join(endpoint.export.header)}}
     return {
         "operationId": endpoint.name,
         "summary": endpoint.about,
@@ -69,6 +92,24 @@ def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
             **_problems(),
         },
     }
+
+
+def _action_operation(action: ApiAction) -> dict[str, Any]:
+    content = {"application/json": {"schema": _reference(action.answer)}}
+    operation: dict[str, Any] = {
+        "operationId": action.name,
+        "summary": action.about,
+        "parameters": [] if action.has_body else _parameters(action.asked, tuple(action.asked.model_fields)),
+        "responses": {"200": {"description": "The answer.", "content": content}, **_problems(_PROBLEMS_OF_ACTIONS)},
+    }
+    if action.has_body:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": _reference(action.asked)}},
+        }
+    if action.needs_token:
+        operation["security"] = [{_TOKEN: []}]
+    return operation
 
 
 def _stream_operation() -> dict[str, Any]:
@@ -91,9 +132,9 @@ def _stream_operation() -> dict[str, Any]:
     }
 
 
-def _problems() -> dict[str, Any]:
+def _problems(more: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
     content = {PROBLEM_JSON: {"schema": _reference(ProblemDocument)}}
-    return {status: {"description": about, "content": content} for status, about in _PROBLEMS.items()}
+    return {status: {"description": about, "content": content} for status, about in {**_PROBLEMS, **more}.items()}
 
 
 def _reference(model: type[BaseModel]) -> dict[str, str]:

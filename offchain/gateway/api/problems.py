@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from offchain.errors import GantryError
 from offchain.gateway.api.models import ProblemDocument
+from offchain.gateway.api.parameters import BadParameter
 
 PROBLEM_JSON: Final = "application/problem+json"
 _MOST_SHOWN: Final = 80
@@ -18,6 +19,9 @@ _STATUSES: Final = {
     "invalid_parameter": HTTPStatus.BAD_REQUEST,
     "read_too_long": HTTPStatus.BAD_REQUEST,
     "events_pruned": HTTPStatus.GONE,
+    "not_signed_in": HTTPStatus.UNAUTHORIZED,
+    "sign_in_refused": HTTPStatus.FORBIDDEN,
+    "not_allowed": HTTPStatus.FORBIDDEN,
     "too_many_requests": HTTPStatus.TOO_MANY_REQUESTS,
 }
 """All other errors are of this side, and pass: the index is away, halted or not ready."""
@@ -36,6 +40,8 @@ def problem(status: HTTPStatus, code: str, detail: str, hint: str = "", field: s
         field=field,
     )
     headers = {"Retry-After": str(_RETRY_S[status])} if status in _RETRY_S else {}
+    if status is HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     return web.Response(
         status=status, text=body.model_dump_json(), content_type=PROBLEM_JSON, charset="utf-8", headers=headers
     )
@@ -44,7 +50,9 @@ def problem(status: HTTPStatus, code: str, detail: str, hint: str = "", field: s
 def of_error(error: GantryError) -> web.Response:
     """Return the response to an error of a read."""
     status = _STATUSES.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE)
-    return problem(status, error.code, error.message, error.hint)
+    return problem(
+        status, error.code, error.message, error.hint, error.field if isinstance(error, BadParameter) else None
+    )
 
 
 def of_invalid(error: ValidationError) -> web.Response:

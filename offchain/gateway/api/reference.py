@@ -17,7 +17,11 @@ def page() -> str:
         "<!doctype html><html lang=en><head><meta charset=utf-8><title>Gantry API</title></head><body>",
         f"<h1>Gantry API {escape(found['info']['version'])}</h1><p>{escape(found['info']['description'])}</p>",
         '<p>For programs: <a href="/v1/openapi.json">OpenAPI 3.1</a>.</p><h2>Resources</h2>',
-        *(_resource(path, methods["get"]) for path, methods in found["paths"].items()),
+        *(
+            _resource(f"{method.upper()} {path}", operation)
+            for path, methods in found["paths"].items()
+            for method, operation in methods.items()
+        ),
         "<h2>Answers</h2>",
         *(_schema(name, schema) for name, schema in sorted(found["components"]["schemas"].items())),
         "</body></html>",
@@ -32,11 +36,11 @@ def _resource(path: str, operation: dict[str, Any]) -> str:
         for one in operation["parameters"]
     )
     answer = operation["responses"]["200"]["content"]
-    ((kind, content),) = answer.items()
+    kind, content = next(iter(answer.items()))
     name = content["schema"].get("$ref", "").rpartition("/")[2]
     link = f'<a href="#{escape(name)}">{escape(name)}</a>' if name else escape(kind)
     table = f"<table><tr><th>parameter</th><th>in</th><th></th></tr>{rows}</table>" if rows else ""
-    return f"<h3><code>GET {escape(path)}</code></h3><p>{escape(operation['summary'])} Answer: {link}.</p>{table}"
+    return f"<h3><code>{escape(path)}</code></h3><p>{escape(operation['summary'])} Answer: {link}.</p>{table}"
 
 
 def _schema(name: str, schema: dict[str, Any]) -> str:

@@ -15,13 +15,17 @@ from pydantic import BaseModel, ValidationError
 
 from offchain.errors import GantryError, OurError
 from offchain.gateway.api import problems
+from offchain.gateway.api.actions import ACTIONS, MOST_BODY, ActionHandlers
 from offchain.gateway.api.client_limits import ClientLimits
+from offchain.gateway.api.csv_export import CsvExports
 from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.openapi import document_text
-from offchain.gateway.api.parameters import EventStreamChoice, Parameters
+from offchain.gateway.api.parameters import BadParameter, CsvListParameters, EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
+from offchain.gateway.api.sign_in import SignIn
+from offchain.gateway.api.sign_in_store import SignInStore
 from offchain.services.log import EventLog
 
 OPENAPI_PATH: Final = "/v1/openapi.json"
@@ -51,6 +55,10 @@ class ApiSettings:
     index: str
     requests_per_s: float = 50.0
     streams: int = 32
+    domain: str | None = None
+    """The domain at which people reach the gateway, with its port if it is not 443; None: no sign-in."""
+    operators: frozenset[str] = frozenset()
+    """The accounts that have the role of an operator."""
 
 
 class ApiServer:
@@ -61,14 +69,23 @@ class ApiServer:
         self._readers = IndexReaders(settings.index)
         self._stream = EventStream(self._readers)
         self._limits = ClientLimits(requests_per_s=settings.requests_per_s, streams=settings.streams)
+        self._exports = CsvExports(self._readers, self._limits.admit)
+        self._sign_ins = None if settings.domain is None else SignInStore(settings.index)
+        self._actions = ActionHandlers(
+            None
+            if self._sign_ins is None or settings.domain is None
+            else SignIn(self._readers, self._sign_ins, settings.domain, settings.operators)
+        )
         self._log = EventLog("api")
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
         """Listen, and yield the URL. Raises OurError if the address cannot be used."""
-        app = web.Application(client_max_size=1, middlewares=[self._middleware])
+        app = web.Application(client_max_size=MOST_BODY, middlewares=[self._middleware])
         for endpoint in ENDPOINTS:
             app.router.add_get(endpoint.path, self._handler(endpoint))
+        for action in ACTIONS:
+            app.router.add_route(action.method, action.path, self._actions.handler(action))
         app.router.add_get(STREAM_PATH, self._events, allow_head=False)
         app.router.add_get(OPENAPI_PATH, self._openapi)
         app.router.add_get("/", self._reference)
@@ -104,6 +121,8 @@ class ApiServer:
             await asyncio.gather(follower, return_exceptions=True)
             await runner.cleanup()
             await asyncio.to_thread(self._readers.close)
+            if self._sign_ins is not None:
+                await asyncio.to_thread(self._sign_ins.close)
 
     @web.middleware
     async def _middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -132,19 +151,28 @@ class ApiServer:
                 f"There is no resource {request.path[:200]}.",
                 f"GET {OPENAPI_PATH} lists all.",
             )
+        except web.HTTPRequestEntityTooLarge:
+            return problems.problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                "too_large",
+                f"The body of a request has at most {MOST_BODY} bytes.",
+                "Send less.",
+            )
         except web.HTTPMethodNotAllowed as error:
             answer = problems.problem(
                 HTTPStatus.METHOD_NOT_ALLOWED,
                 "method_not_allowed",
                 f"{request.method} is not allowed here.",
-                "Use GET.",
+                f"Use {' or '.join(sorted(set(error.allowed_methods) - {'HEAD'}))}.",
             )
             answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
             return answer
 
     def _handler(self, endpoint: ApiEndpoint) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
-            asked = _asked(endpoint.parameters, request)
+            asked = _asked(endpoint, request)
+            if endpoint.export is not None and isinstance(asked, CsvListParameters) and asked.format == "csv":
+                return await self._exports.send(request, endpoint.export, asked, _HEADERS)
 
             def read(db: object) -> str:
                 found: BaseModel = endpoint.read(db, asked)  # type: ignore[arg-type]
@@ -201,14 +229,16 @@ async def _send(answer: web.StreamResponse, events: AsyncIterator[bytes]) -> Non
             await asyncio.gather(coming, return_exceptions=True)
 
 
-def _asked(model: type[Parameters], request: web.Request) -> Parameters:
-    """Return the parameters of a request. Raises ValidationError, and OurError for one that is given twice."""
+def _asked(endpoint: ApiEndpoint, request: web.Request) -> Parameters:
+    """Return the parameters of a request. Raises ValidationError, and BadParameter for one that is given twice."""
     given: dict[str, str] = dict(request.match_info)
     for name, value in request.query.items():
         if name in given:
-            raise OurError(f"{name[:80]}: this parameter is given twice.", "Give it once.", code="invalid_parameter")
+            raise BadParameter(name[:80], "this parameter is given twice.", "Give it once.")
         given[name] = value
-    return model.model_validate(given)
+    if endpoint.export is not None and "text/csv" in request.headers.get("Accept", ""):
+        given.setdefault("format", "csv")
+    return endpoint.parameters.model_validate(given)
 
 
 def _json(request: web.Request, text: str) -> web.Response:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offchain.indexer.block_rows import read_block
-from offchain.indexer.derive import text_of
+from offchain.indexer.derive_values import text_of
 from offchain.indexer.projection import Projection
 from offchain.indexer.rows import HostRow, LeaseRow, R, TaskRow
 from offchain.ports import Block

@@ -68,3 +68,27 @@ def test_an_extension_that_wants_more_is_refused():
     runtime.metadata = replace(runtime.metadata, extensions=(*runtime.metadata.extensions, odd))
     with pytest.raises(WrongChain, match="CheckSomething"):
         xt.sign(runtime, SHORT, from_uri("//Alice"), xt.SigningTerms(GENESIS, BIRTH, 64, 0))
+
+
+@pytest.mark.parametrize("crypto", ["sr25519", "ed25519"])
+@pytest.mark.parametrize(("call", "name"), [(SHORT, "Tasks.settle"), (LONG, "System.remark")])
+def test_signer_and_call_are_read_from_the_bytes(call, name, crypto):
+    signer = from_uri("//Alice", crypto)
+    extrinsic = xt.sign(RUNTIME, call, signer, xt.SigningTerms(GENESIS, BIRTH, 64, nonce=70, tip=3))
+    assert xt.read_head(RUNTIME, extrinsic.data) == (signer.address, name)
+
+
+@pytest.mark.parametrize("version", [b"\x04", b"\x05"])
+def test_an_inherent_has_a_call_and_no_signer(version):
+    body = version + RUNTIME.encode_call(Call("Timestamp", "set", {"now": 7}))
+    assert xt.read_head(RUNTIME, compact(len(body)) + body) == (None, "Timestamp.set")
+
+
+def test_bytes_that_are_no_known_extrinsic_have_no_head():
+    signed = xt.sign(RUNTIME, SHORT, from_uri("//Alice"), xt.SigningTerms(GENESIS, BIRTH, 64, 0)).data
+    for broken in (b"", b"\x04\x99", signed[:20], compact(3) + b"\x04\xff\xff"):
+        assert xt.read_head(RUNTIME, broken) == (None, None)
+    # A call that the runtime does not have: the signer is known all the same.
+    call = RUNTIME.encode_call(SHORT)
+    odd = signed[: -len(call)] + b"\xff\xff" + call[2:]
+    assert xt.read_head(RUNTIME, odd) == (from_uri("//Alice").address, None)

@@ -1,0 +1,154 @@
+"""Answers about what hosts offer at present: offers, devices, and the market by GPU model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
+
+from offchain.gateway.api import models
+from offchain.gateway.api import parameters as ask
+from offchain.gateway.api.answers import as_of, page_answer, plain
+from offchain.gateway.api.parameters import encode_cursor
+from offchain.indexer.database import IndexDatabase
+from offchain.indexer.offers import NO_MODEL
+from offchain.indexer.pages import Key, page
+from offchain.indexer.state_rows import DeviceRow, DueHostRow, OfferRow
+from offchain.indexer.tables import columns
+
+_ONLINE: Final = "Online"
+_ANY_STATUS: Final = "any"
+_SORTED_BY: Final = {"price": "price", "reputation": "score_ppm"}
+
+
+def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[models.OfferResource]:
+    request, offer = asked.page(), columns(OfferRow)
+    conditions = _equal(
+        (offer.status, None if asked.status == _ANY_STATUS else asked.status),
+        (offer.model, asked.model),
+        (offer.region, asked.region),
+        (offer.tier, asked.tier),
+        (offer.simulated, asked.simulated),
+        (offer.host, asked.host),
+        (offer.provider, asked.provider),
+    )
+    if asked.free is not None:
+        conditions.append(offer.gpus_free >= asked.free)
+    if asked.max_price is not None:
+        conditions.append(offer.price <= asked.max_price)
+    if asked.min_vram_mib is not None:
+        conditions.append(offer.vram_mib >= asked.min_vram_mib)
+    order = (_SORTED_BY[asked.sort], "host", "model", "simulated")
+    found = page(db, OfferRow, request, *conditions, order=order)
+    outdated = _outdated(db, [row.host for row in found])
+
+    def key(row: OfferRow) -> Key:
+        # A price may be greater than the integers of a cursor.
+        return (str(row.price) if asked.sort == "price" else row.score_ppm, row.host, row.model, row.simulated)
+
+    return page_answer(db, models.OfferResource, request, found, lambda row: _offer(row, outdated), key)
+
+
+def devices(db: IndexDatabase, asked: ask.DeviceList) -> models.Page[models.DeviceResource]:
+    request, device = asked.page(), columns(DeviceRow)
+    chosen = ((device.host, asked.host), (device.model, asked.model), (device.simulated, asked.simulated))
+    found = page(db, DeviceRow, request, *_equal(*chosen))
+    outdated = _outdated(db, [row.host for row in found])
+
+    def fields(row: DeviceRow) -> dict[str, Any]:
+        return plain(row) | {"index": row.place, "outdated": row.host in outdated}
+
+    return page_answer(db, models.DeviceResource, request, found, fields)
+
+
+def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.MarketResource]:
+    """Return a page of models; the median is that of the hosts' prices, the lower one of two in the middle."""
+    request, offer = asked.page(), columns(OfferRow)
+    group = {"partition_by": (offer.model, offer.simulated)}
+    ranked = (
+        select(
+            offer.model,
+            offer.simulated,
+            offer.gpus,
+            offer.gpus_free,
+            offer.price,
+            func.row_number().over(**group, order_by=offer.price).label("rank"),
+            func.count().over(**group).label("hosts"),
+        )
+        .where(offer.status == _ONLINE, *_equal((offer.simulated, asked.simulated)))
+        .where(*_after_group(offer.model, offer.simulated, request.after))
+        .subquery()
+    )
+    one = ranked.c
+    beyond_middle = 2 * one.rank - one.hosts
+    statement = (
+        select(
+            one.model,
+            one.simulated,
+            func.max(one.hosts),
+            func.sum(one.gpus),
+            func.sum(one.gpus_free),
+            func.min(one.price),
+            func.min(case((one.gpus_free > 0, one.price))),
+            func.max(case((beyond_middle.in_((0, 1)), one.price))),
+        )
+        .group_by(one.model, one.simulated)
+        .order_by(one.model, one.simulated)
+        .limit(request.limit)
+    )
+    found = db.execute(statement)
+    made = [
+        models.MarketResource(
+            model=model or None,
+            simulated=bool(simulated),
+            hosts=hosts,
+            gpus=int(gpus),
+            gpus_free=int(free),
+            lowest_price=lowest,
+            lowest_free_price=lowest_free,
+            median_price=median,
+        )
+        for model, simulated, hosts, gpus, free, lowest, lowest_free, median in found
+    ]
+    after = encode_cursor((found[-1][0], found[-1][1])) if len(found) == request.limit else None
+    return models.Page[models.MarketResource](as_of=as_of(db), data=made, next=after)
+
+
+def _after_group(
+    model: ColumnElement[str], simulated: ColumnElement[int], after: Key | None
+) -> list[ColumnElement[bool]]:
+    if after is None:
+        return []
+    return [or_(model > after[0], and_(model == after[0], simulated > after[1]))]
+
+
+def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:
+    """Return conditions that columns have these values; None does not restrict."""
+    return [
+        column == (int(value) if isinstance(value, bool) else value) for column, value in chosen if value is not None
+    ]
+
+
+def _outdated(db: IndexDatabase, hosts: Iterable[str]) -> set[str]:
+    """Return the hosts that have to be read again."""
+    due = columns(DueHostRow).host
+    return {host for (host,) in db.execute(select(due).where(due.in_(sorted(set(hosts)))))}
+
+
+def _offer(row: OfferRow, outdated: set[str]) -> dict[str, Any]:
+    return plain(row) | {
+        "model": None if row.model == NO_MODEL else row.model,
+        "vendor": row.vendor or None,
+        "price_per_hour": row.price,
+        "reputation_ppm": row.score_ppm,
+        "total": models.CapacityResource(cpu_milli=row.cpu_milli, memory_mib=row.memory_mib, disk_gib=row.disk_gib),
+        "free": models.CapacityResource(
+            cpu_milli=row.cpu_milli_free, memory_mib=row.memory_mib_free, disk_gib=row.disk_gib_free
+        ),
+        "latency_ms": row.latency_ms or None,
+        "capabilities": row.capabilities.split(",") if row.capabilities else [],
+        "ask": models.AskResource(**json.loads(row.ask)),
+        "outdated": row.host in outdated,
+    }

@@ -36,6 +36,8 @@ class IndexWriter:
         self._retention = None if keep_ms is None else Retention(db, keep_ms)
         self._cursor: BlockRef | None = None
         self._cursor_unknown = False
+        self.rows_written = 0
+        """Rows of blocks, extrinsics and events that this object has written."""
 
     @property
     def cursor(self) -> BlockRef | None:
@@ -119,6 +121,7 @@ class IndexWriter:
             self._cursor_unknown = True
             raise
         self._cursor = blocks[-1].ref
+        self.rows_written += sum(1 + len(block.extrinsics) + len(block.events) for block in read)
         self._derived.evict()
 
     def rederive(self) -> bool:

@@ -81,7 +81,7 @@ def header_ref(header: dict[str, Any]) -> BlockRef:
 
 
 @dataclass(slots=True)
-class SeenHeads:
+class SeenBlocks:
     """The newest blocks that a connection has shown; None before the first. `final_at_s`: by the monotonic clock."""
 
     best: int | None = None
@@ -116,7 +116,7 @@ class SubstrateChain(StorageQueries):
         self._highest_final = -1
         """The number of the newest final block that any node has shown."""
         self._terms_at = float("-inf")
-        self.seen = SeenHeads()
+        self.seen = SeenBlocks()
 
     @property
     def is_connected(self) -> bool:

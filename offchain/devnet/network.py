@@ -121,6 +121,7 @@ class LocalNetwork:
         answers = f"127.0.0.1:{ports.free()}"
         facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         facts["schedulers"] = [f"http://{answers}"]
+        facts["metrics"] = {name: f"http://{address}/metrics" for name, address in self.metrics.items()}
         replace_file(self.paths.network_file, json.dumps(facts) + "\n", mode=0o644)
         options = self._agent_options()
         registration = self.begin("agent", "register", *_REGISTER, *options)

@@ -1,4 +1,4 @@
-# Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent.
+# Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent, prometheus, alertmanager.
 #   scripts/base-image && docker compose build
 # The base has packages of pinned versions and content (scripts/base-image.lock), and all that is needed below. With
 # another one, BASE=debian:bookworm-slim for example, what it lacks is installed in the versions of the day.
@@ -79,3 +79,27 @@ RUN { dpkg -s iptables tini >/dev/null 2>&1 \
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
 VOLUME /var/lib/gantry
 ENTRYPOINT ["gantry-agent-container"]
+
+# Monitoring (docs/monitoring.md), for machines that reach no image registry. The base has neither package, because only
+# these two images need them.
+FROM ${BASE} AS prometheus
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends prometheus \
+    && rm -rf /var/lib/apt/lists/* \
+    && install -d -o prometheus /prometheus
+USER prometheus
+VOLUME /prometheus
+HEALTHCHECK --interval=15s --timeout=3s --start-period=30s --retries=3 \
+    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9090 && printf 'GET /-/ready HTTP/1.0\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 200 '"]
+ENTRYPOINT ["prometheus"]
+
+FROM ${BASE} AS alertmanager
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends prometheus-alertmanager \
+    && rm -rf /var/lib/apt/lists/* \
+    && install -d -o prometheus /alertmanager
+USER prometheus
+VOLUME /alertmanager
+HEALTHCHECK --interval=15s --timeout=3s --start-period=30s --retries=3 \
+    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9093 && printf 'GET /-/ready HTTP/1.0\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 200 '"]
+ENTRYPOINT ["prometheus-alertmanager"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 
 from node_agent.chain.call_sender import CallSender
@@ -45,6 +46,12 @@ class Heartbeat:
         """Keys of the calls in the outbox that have no outcome yet."""
         self._registered: bool | None = None
         self.suspension = SuspensionLog(host)
+        self.beats = 0
+        """Heartbeats that took effect since the agent started."""
+        self.beat_at_s: float | None = None
+        """When the last one took effect, by the monotonic clock."""
+        self.period_ms: int | None = None
+        """The chain's period of heartbeats, once it was read."""
 
     async def send_due(self) -> NextRun:
         """Send what is due in the best block and not in flight, without waiting for it.
@@ -65,7 +72,8 @@ class Heartbeat:
             return NextRun(LOOK_S)  # the follower logs this
         self.suspension.note(record, now_ms)
         endpoint = endpoint_text(self._addresses())
-        period_ms, beat_at_ppm = params.heartbeat_period_ms, self._beat_at_ppm()
+        self.period_ms = period_ms = params.heartbeat_period_ms
+        beat_at_ppm = self._beat_at_ppm()
         for wanted in due_calls(record, period_ms, endpoint, now_ms, beat_at_ppm):
             if wanted is PresenceCall.HEARTBEAT:
                 # A key for each heartbeat: the next one is due before its predecessor is final if finality stalls.
@@ -90,6 +98,8 @@ class Heartbeat:
         try:
             taken = await self._sender.send_again(key, call, urgent=wanted is PresenceCall.HEARTBEAT)
             if taken and wanted is PresenceCall.HEARTBEAT:
+                self.beats += 1
+                self.beat_at_s = time.monotonic()
                 self._identity.note_heartbeat()
         finally:
             self._sending.discard(key)
@@ -107,6 +117,11 @@ class SuspensionLog:
         self._looked = False
         self._last: Suspension | None = None
         self.since_ms: int | None = None
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the host was suspended when its record was read last."""
+        return self._last is not None
 
     def note(self, record: HostRecord, now_ms: int) -> None:
         """Compare with the host's record at chain time `now_ms`."""

@@ -43,6 +43,7 @@ from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.host_server import Handler, HostServer, signature_is_genuine
@@ -71,7 +72,8 @@ class NodeAgent:
     `periodic`: parts that add their periodic jobs when it is ready.
 
     `link`: the loop of `transport`, `pods` and `handlers`, in which peers are served, so that their load delays neither
-    heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop.
+    heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop. `counts`: of the
+    outbox, kept up to date.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class NodeAgent:
         handlers: Mapping[Op, Handler] = MappingProxyType({}),
         link: LoopThread | None = None,
         link_port: ChainPort | None = None,
+        counts: OutboxCounts | None = None,
     ) -> None:
         self._beside = beside
         self._periodic = periodic
@@ -112,7 +115,7 @@ class NodeAgent:
         self._host = key.address
         self._hardware = hardware
         self._state = AgentState(LocalHost(self._host, local_devices(hardware), sandboxed))
-        self._outbox = Outbox(port, state.store, key, now_ms=now_ms, one_at_a_time=True)
+        self._outbox = Outbox(port, state.store, key, now_ms=now_ms, one_at_a_time=True, counts=counts)
         self._clock = ChainClock(now_ms, ticks)
         self._silence = ChainSilence(ticks)
         self._duplicates = DuplicateWatch(self._host, self._chain, state.store, self._outbox)
@@ -258,6 +261,11 @@ class NodeAgent:
     async def send(self, key: str, call: Call) -> bool:
         """Submit a call of the host, one at a time for each key; return whether it took effect."""
         return await self._sender.send_again(f"beside/{key}", call)
+
+    @property
+    def heartbeat(self) -> Heartbeat:
+        """The host's presence on the chain."""
+        return self._heartbeat
 
     @property
     def suspended_since_ms(self) -> int | None:

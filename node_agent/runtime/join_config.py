@@ -24,7 +24,7 @@ MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
     "registry_mirror", "allow_registries", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
-    "runtime",
+    "runtime", "metrics",
 )  # fmt: skip
 
 
@@ -60,6 +60,8 @@ class JoinConfig:
     """Tier of the machine if the owner overrides the detected one."""
     gateways: tuple[GatewayAddress, ...] = ()
     """Gateways for tenants who cannot dial this machine."""
+    metrics: str | None = None
+    """`IP:PORT` where the agent serves metrics; None: nowhere."""
 
 
 def save(folder: Path, config: JoinConfig) -> None:
@@ -86,6 +88,8 @@ def save(folder: Path, config: JoinConfig) -> None:
     # Earlier releases, to which an update may go back, refuse unknown fields.
     if config.runtime is not None:
         document["runtime"] = config.runtime
+    if config.metrics is not None:
+        document["metrics"] = config.metrics
     if config.allow_registries:
         document["allow_registries"] = [registry.url for registry in config.allow_registries]
     replace_file(folder / NAME, json.dumps(document, indent=2) + "\n")
@@ -157,6 +161,7 @@ def _parsed(text: str) -> JoinConfig:
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
         share_gpus=share_gpus,
         tier=None if document["tier"] is None else Tier(document["tier"]),
+        metrics=_optional(document, "metrics"),
         # Earlier releases had no gateways.
         gateways=tuple(parse_gateway(str(text)) for text in document.get("gateways", ())),
     )

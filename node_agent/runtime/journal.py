@@ -127,6 +127,14 @@ class EarningsJournal:
             for row in rows
         ]
 
+    def rounded_total(self) -> tuple[float, int]:
+        """Return what all leases have paid to the provider, in base units and rounded, and the number of open leases.
+
+        SQLite adds up in floating point, in a fraction of the time of :meth:`total`.
+        """
+        row = self._store.one("SELECT total(paid) - total(fee) AS earned, total(NOT final) AS open FROM journal")
+        return (0.0, 0) if row is None else (float(row["earned"]), int(row["open"]))
+
     def total(self) -> EarningsTotal:
         """Return the sums over all leases."""
         rows = self._store.all("SELECT paid, fee, final FROM journal")

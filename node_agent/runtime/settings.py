@@ -64,6 +64,8 @@ class AgentSettings:
     """The only chain to work for; None: the one of the first contact."""
     gateways: tuple[GatewayAddress, ...] = ()
     """Gateways for tenants who cannot dial this machine."""
+    metrics: str | None = None
+    """`IP:PORT` where metrics are served; None: nowhere."""
 
 
 def mirror_of(settings: AgentSettings) -> Mirror | None:

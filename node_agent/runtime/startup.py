@@ -26,6 +26,7 @@ from node_agent.metering.docker import DockerUsageSource
 from node_agent.metering.gpus import MachineGpuSource
 from node_agent.metering.meter import UsageMeter, steady_time
 from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.agent_metrics import AgentMetrics, serve_agent_metrics
 from node_agent.runtime.background import trim_heap
 from node_agent.runtime.journal import EarningsJournal
 from node_agent.runtime.loop_thread import LoopThread
@@ -42,6 +43,8 @@ from node_agent.runtime.settings import (
 )
 from node_agent.runtime.state_dir import StateDir
 from node_agent.runtime.status_file import StatusFile
+from node_agent.telemetry.device_metrics import DeviceMetrics
+from node_agent.telemetry.device_readings import DeviceReader
 from node_agent.telemetry.hardware import current_boot_id
 from node_agent.telemetry.network_probe import NetworkProber
 from node_agent.telemetry.probe import sources
@@ -49,6 +52,8 @@ from node_agent.telemetry.watch import FAULTS, DeviceMonitor
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.metrics.chain import OutboxMetrics
+from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.linux_network import raise_fd_limit
@@ -125,6 +130,7 @@ async def run_agent(settings: AgentSettings) -> None:
         meter = UsageMeter(
             GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=steady_time
         )
+        counts = OutboxCounts()
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
         agent = NodeAgent(
@@ -143,8 +149,20 @@ async def run_agent(settings: AgentSettings) -> None:
             handlers=ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
             link=link,
             link_port=link_chain,
+            counts=counts,
         )
         facts = _facts(agent, lock, watch, prober, by_gateways)
+        reader = DeviceReader()
+        stack.callback(reader.close)
+        await stack.enter_async_context(
+            serve_agent_metrics(
+                settings.metrics,
+                chain,
+                OutboxMetrics(state.store, key.address, counts),
+                DeviceMetrics(hardware.devices, watch, reader.read),
+                AgentMetrics(agent, lambda: facts()["troubles"], by_gateways, journal),
+            )
+        )
         status_file = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), status_file.run(agent.ready))
 

@@ -132,6 +132,13 @@ def _pci_place(facts: dict[str, str]) -> str:
     return f"pci-{int(facts.get('domain', '0')):04x}-{int(facts.get('location_id', '0')):04x}"
 
 
+def number_in(file: Path) -> int | None:
+    """Return the whole number in one of the kernel's files; None if there is none."""
+    with contextlib.suppress(OSError, ValueError), file.open("rb") as stream:
+        return int(stream.read(64))
+    return None
+
+
 def _read(path: Path) -> str | None:
     with contextlib.suppress(OSError), path.open("rb") as file:
         return file.read(_MAX_FILE).decode(errors="replace").strip()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from node_agent.core.devices import DeviceGone, DeviceHealthy, DeviceXid, Observation
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, HostDevice
 from node_agent.telemetry.ports import FoundDevice
 from offchain.errors import OurError
+
+T = TypeVar("T")
 
 VENDOR = "Nvidia"
 SONAME = "libnvidia-ml.so.1"
@@ -192,6 +194,44 @@ class Nvml:
             return event.gpuInstanceId in (_WHOLE_GPU, nvml.nvmlDeviceGetGpuInstanceId(handle))
         except nvml.NVMLError:
             return False  # another whole GPU, or a lost one, which the next observation shows
+
+
+class NvmlSession:
+    """The driver's library, opened with the first reading and again when a GPU returns. Use it in one thread at a time.
+
+    Its readings are those of one function, for devices that the driver knows.
+    """
+
+    def __init__(self) -> None:
+        self._nvml: Any = None
+
+    def read(self, uuids: Collection[str], read: Callable[[Any, Any], T | None]) -> dict[str, T]:
+        """Return what `read` returns for each device, given the library and the device's handle.
+
+        Devices without a reading, and those that the driver does not know, are left out.
+        """
+        if self._nvml is None and (library := bindings()) is not None:
+            with contextlib.suppress(library.NVMLError):
+                library.nvmlInit()
+                self._nvml = library
+        if self._nvml is None:
+            return {}
+        found: dict[str, T] = {}
+        for uuid in uuids:
+            with contextlib.suppress(self._nvml.NVMLError):
+                reading = read(self._nvml, self._nvml.nvmlDeviceGetHandleByUUID(uuid))
+                if reading is not None:
+                    found[uuid] = reading
+        if len(found) < len(uuids):
+            # The library lists the GPUs present when it was opened: a returned GPU needs a new opening.
+            self.close()
+        return found
+
+    def close(self) -> None:
+        if self._nvml is not None:
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._nvml.nvmlShutdown()
+            self._nvml = None
 
 
 def driver_version() -> str:

@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from node_agent.core import devices as core
 from node_agent.telemetry.hardware import HostDevice
@@ -24,6 +25,16 @@ REPORT_EVERY_S = 3.0
 COMPARE_EVERY_S = 60.0
 """Interval of the comparison with the chain without local changes."""
 FAULTS = "faults.json"
+
+
+class XidErrors(NamedTuple):
+    """The code of the last XID error of a device, and how many there were."""
+
+    last: int
+    count: int
+
+
+NO_XIDS = XidErrors(0, 0)
 
 
 class DeviceMonitor:
@@ -50,6 +61,8 @@ class DeviceMonitor:
         self._listen_s = listen_s
         self._state = core.initial_state(len(devices), load_faults(faults, self._uuids, boot_id))
         self._changed = asyncio.Event()
+        self.xids: dict[int, XidErrors] = {}
+        """XID errors of devices that had any since the agent started."""
 
     @property
     def state(self) -> core.DevicesState:
@@ -69,6 +82,9 @@ class DeviceMonitor:
             group.create_task(self._report(agent))
 
     def process(self, observations: Sequence[core.Observation]) -> None:
+        for one in observations:
+            if isinstance(one, core.DeviceXid):
+                self.xids[one.device] = XidErrors(one.code, 1 + self.xids.get(one.device, NO_XIDS).count)
         before, self._state = self._state, core.apply_observations(self._state, observations, self._now_ms())
         for index in sorted(self._state.unhealthy - before.unhealthy):
             log.error("GPU %d (%s) takes no more work: %s", index, self._name(index), self._state.devices[index].why)

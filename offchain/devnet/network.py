@@ -31,6 +31,8 @@ _REGISTER = (f"--provider={PROVIDER}", "--region=local", "--wait-for=included")
 _UDP = socket.SOCK_DGRAM
 _MARK = "GANTRY_LOCAL_NETWORK"
 """Environment variable of all processes of a local network, and of no other: the network's state folder."""
+_MEASURED = ("node", "workers", "indexer", "gateway", "agent")
+"""Processes with metrics for Prometheus (docs/monitoring.md)."""
 _NODE_SECONDS = 60.0
 _GATEWAY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -103,6 +105,8 @@ class LocalNetwork:
         self.supervisor = network_supervisor()
         self.url = f"ws://127.0.0.1:{rpc_port}"
         self.engine_url = ""
+        self.metrics = {name: f"127.0.0.1:{ports.free()}" for name in _MEASURED}
+        """Where the processes serve metrics, by name."""
         self._env = _child_env(paths)
         self._commands: list[BackgroundCommand] = []
 
@@ -117,6 +121,7 @@ class LocalNetwork:
         answers = f"127.0.0.1:{ports.free()}"
         facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         facts["schedulers"] = [f"http://{answers}"]
+        facts["metrics"] = {name: f"http://{address}/metrics" for name, address in self.metrics.items()}
         replace_file(self.paths.network_file, json.dumps(facts) + "\n", mode=0o644)
         options = self._agent_options()
         registration = self.begin("agent", "register", *_REGISTER, *options)
@@ -176,6 +181,7 @@ class LocalNetwork:
             # The SDK's default origins, and no method that changes the node: pages in a browser here reach this port.
             "--rpc-methods=safe",
             rpc_port=self.rpc_port,
+            metrics_port=int(self.metrics["node"].rpartition(":")[2]),
         )
         env = node.frugal(self._env)
         self.supervisor.add(Child("node", command, log=self.paths.log, run=self.paths.run, env=env))
@@ -202,8 +208,9 @@ class LocalNetwork:
         self.paths.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "all"]
         command += [f"--account={SCHEDULER}", f"--state-dir={self.paths.workers}", f"--answers={answers}"]
+        command.append(f"--metrics={self.metrics['workers']}")
         self.supervisor.add(Child("workers", command, log=self.paths.log, run=self.paths.run, env=self._env))
-        index = [*_GANTRY, "worker", "indexer"]
+        index = [*_GANTRY, "worker", "indexer", f"--metrics={self.metrics['indexer']}"]
         self.supervisor.add(Child("indexer", index, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Workers", "scheduler, settler and indexer run")
 
@@ -212,6 +219,7 @@ class LocalNetwork:
         command = [*_GANTRY, "worker", "gateway", f"--url={self.url}"]
         command += [f"--state-dir={self.paths.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
         command += [f"--http=127.0.0.1:{ports.free()}", f"--index={self.paths.index / 'index.db'}"]
+        command.append(f"--metrics={self.metrics['gateway']}")
         self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
 
     def _gateway_address(self) -> str:
@@ -240,8 +248,11 @@ class LocalNetwork:
             raise DevnetError("the host could not be registered", "The reason is above")
         self.say("Host", "registered, with a simulated GPU" if _simulated() else "registered, with this machine's GPUs")
         command = [*_GANTRY, "agent", "run", f"--docker-host={self.engine_url}", *options]
+        command.append(f"--metrics={self.metrics['agent']}")
         self.supervisor.add(Child("agent", command, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Agent", "runs")
+        served = ", ".join(f"http://{address}/metrics ({name})" for name, address in self.metrics.items())
+        self.say("Metrics", served)
 
 
 def _simulated() -> bool:
@@ -323,6 +334,7 @@ def _child_env(paths: DevnetPaths) -> dict[str, str]:
         "GANTRY_SCHEDULER",
         "GANTRY_DEMO_IMAGE",
         "GANTRY_STARTED",
+        "GANTRY_AGENT_METRICS",
     )
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     return node.with_certificates(env) | {

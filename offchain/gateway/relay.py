@@ -54,11 +54,18 @@ class _AttachedHost:
 
 @dataclass(frozen=True, slots=True)
 class RelayLoad:
-    """The present load of a gateway, and the bytes that it has relayed since its start."""
+    """The present load of a gateway, and what it has relayed and refused since its start.
+
+    `carried_streams`: streams that reached their host; `refused_streams`: by the limits on streams; `refused_hosts`: by
+    the limit on hosts.
+    """
 
     hosts: int
     streams: int
     carried_bytes: int
+    carried_streams: int
+    refused_streams: int
+    refused_hosts: int
 
 
 class Relay:
@@ -81,10 +88,20 @@ class Relay:
         self._hosts: dict[str, _AttachedHost] = {}
         self._streams: list[RelayedStream] = []
         self._carried = 0
+        self._carried_streams = 0
+        self._refused_streams = 0
+        self._refused_hosts = 0
 
     @property
     def load(self) -> RelayLoad:
-        return RelayLoad(len(self._hosts), len(self._streams), self._carried)
+        return RelayLoad(
+            hosts=len(self._hosts),
+            streams=len(self._streams),
+            carried_bytes=self._carried,
+            carried_streams=self._carried_streams,
+            refused_streams=self._refused_streams,
+            refused_hosts=self._refused_hosts,
+        )
 
     def handlers(self) -> Mapping[Op, Handler]:
         """Return the handlers for :class:`offchain.adapters.transport.host_server.HostServer`."""
@@ -96,6 +113,7 @@ class Relay:
         """Keep a host attached for as long as it answers and the chain knows it."""
         host = request.account
         if host not in self._hosts and len(self._hosts) >= self._limits.hosts:
+            self._refused_hosts += 1
             raise refused(
                 Code.BUSY, f"{self._limits.hosts} hosts are attached, which is the limit.", "Use another gateway."
             )
@@ -166,12 +184,14 @@ class Relay:
         stream = RelayedStream(request.account, host)
         no = refusal(self._streams, stream, self._limits)
         if no is not None:
+            self._refused_streams += 1
             raise HostRefused(no)
         self._streams.append(stream)
         token, call = secrets.token_bytes(TOKEN_BYTES), _PendingCall(asyncio.get_running_loop().create_future())
         attached.calls[token.hex()] = call
         try:
             theirs = await self._called(attached, token, call, host)
+            self._carried_streams += 1
             session.accept(window=window(len(self._streams), self._limits))
             await self._join(session, theirs)
         finally:

@@ -26,6 +26,7 @@ from offchain.errors import BadReply, ChainBehind, ChainUnreachable, OurError, T
 from offchain.files import replace_file
 from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.limits import RelayLimits
+from offchain.gateway.metrics import serve_gateway_metrics
 from offchain.gateway.relay import Authorise, Relay
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.protocol.fields import WireError
@@ -57,7 +58,7 @@ FAREWELL: Final = Refusal(
 class GatewaySettings:
     """The settings of a gateway. `public`: HOST:PORT where it is reached from outside; None: where it listens.
 
-    `api`: the HTTP API; None: no API.
+    `api`: the HTTP API; None: no API. `metrics`: host and port where metrics are served; None: nowhere.
     """
 
     url: str
@@ -66,6 +67,7 @@ class GatewaySettings:
     public: str | None = None
     genesis: bytes | None = None
     api: ApiSettings | None = None
+    metrics: tuple[str, int] | None = None
 
 
 class GatewayServer:
@@ -125,11 +127,14 @@ async def run_gateway(settings: GatewaySettings) -> None:
         )
         stack.push_async_callback(gateway.close)
         address = public_address(key, transport.addresses, settings.public)
+        api = None
         if settings.api is not None:
             from offchain.gateway.api.server import ApiServer  # noqa: PLC0415  (slow to load, and not always wanted)
 
-            url = await stack.enter_async_context(ApiServer(settings.api).listening())
+            api = ApiServer(settings.api)
+            url = await stack.enter_async_context(api.listening())
             replace_file(settings.state_dir / API_URL, url + "\n", mode=0o644)
+        await stack.enter_async_context(serve_gateway_metrics(settings.metrics, chain, gateway.relay, api))
         replace_file(settings.state_dir / ADDRESS, address.text + "\n", mode=0o644)
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
         jobs = await stack.enter_async_context(PeriodicJobs())

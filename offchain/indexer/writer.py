@@ -51,6 +51,8 @@ class IndexWriter:
         self._cursor_unknown = False
         self._is_ahead = False
         """Whether memory contains blocks that were taken and not written."""
+        self.rows_written = 0
+        """Rows of blocks, extrinsics and events that this object has written."""
 
     @property
     def cursor(self) -> BlockRef | None:
@@ -175,6 +177,7 @@ class IndexWriter:
             raise
         self._is_ahead = False
         self._cursor = taken.refs[-1]
+        self.rows_written += sum(1 + len(block.extrinsics) + len(block.events) for block in taken.rows)
         self._derived.evict()
 
     def rederive(self) -> bool:

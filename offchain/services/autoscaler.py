@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from offchain.adapters.chain.chain_identity import continued
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.adapters.chain.watcher import Commit, Watcher
+from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.periodic_jobs import PeriodicJobs
@@ -282,9 +283,14 @@ def _load(service: _Service, seen: Sequence[tuple[int, Totals | MetricSample]]) 
     raise AssertionError(metric)
 
 
-async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> None:
-    """Run until cancelled. Raises as the chain's port does; the outbox continues at the next start."""
-    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True)
+async def work(
+    chain: ChainPort, store: Store, account: Signer, tenant: str, counts: OutboxCounts | None = None
+) -> None:
+    """Run until cancelled. Raises as the chain's port does; the outbox continues at the next start.
+
+    `counts`: of the outbox, kept up to date.
+    """
+    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "autoscaler", start="finalized")
 
     async def observe(block: Block) -> Commit | None:

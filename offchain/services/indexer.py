@@ -6,7 +6,12 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
 
+from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.metrics.chain import ChainMetrics
+from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
 from offchain.indexer.engines import open_index
 from offchain.indexer.genesis import has_genesis_balances, read_genesis_balances, store_genesis_balances
 from offchain.indexer.retention import DAY_MS
@@ -20,6 +25,18 @@ from offchain.services.runner import run_until_stopped
 
 _SAY_EVERY_S = 10.0
 
+BLOCK: Final = MetricDefinition("gantry_indexer_block", "gauge", "Number of the last block in the index.")
+BLOCKS_BEHIND: Final = MetricDefinition(
+    "gantry_indexer_blocks_behind", "gauge", "Final blocks of the node that are not in the index yet."
+)
+ROWS: Final = MetricDefinition(
+    "gantry_indexer_rows_total", "counter", "Rows of blocks, extrinsics and events that were written."
+)
+REDERIVING: Final = MetricDefinition(
+    "gantry_indexer_rederiving", "gauge", "Whether derived tables are being filled again, by a new release."
+)
+METRICS: Final = (BLOCK, BLOCKS_BEHIND, ROWS, REDERIVING)
+
 
 async def run_indexer(
     url: str,
@@ -27,30 +44,35 @@ async def run_indexer(
     expected_genesis: bytes | None,
     keep_days: int | None = None,
     partition_blocks: int = PARTITION_BLOCKS,
+    metrics: tuple[str, int] | None = None,
 ) -> None:
     """Keep the index at this address (see :func:`open_index`) up to date until SIGTERM or SIGINT.
 
     `keep_days`: how long events and extrinsics are kept, by the chain's time; None: always. `partition_blocks`: blocks
-    in a partition of PostgreSQL.
+    in a partition of PostgreSQL. `metrics`: host and port where metrics are served; None: nowhere.
 
     Raises GantryError if it cannot start: no node at `url`, another chain, an index that cannot be used. Waits for a
     node or a database that becomes unavailable later.
     """
-    from offchain.adapters.chain.client import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
-
     log.set_up()
     chain = SubstrateChain(url, expected_genesis=expected_genesis)
     try:
         await chain.connect()
-        await serve_index(chain, address, keep_days, partition_blocks)
+        progress = IndexProgress(chain)
+        async with _serve_metrics(metrics, chain, progress):
+            await serve_index(chain, address, keep_days, partition_blocks, progress)
     finally:
         await chain.close()
 
 
 async def serve_index(
-    chain: ChainPort, address: str, keep_days: int | None = None, partition_blocks: int = PARTITION_BLOCKS
+    chain: ChainPort,
+    address: str,
+    keep_days: int | None = None,
+    partition_blocks: int = PARTITION_BLOCKS,
+    progress: IndexProgress | None = None,
 ) -> None:
-    """Keep the index up to date from a connected chain."""
+    """Keep the index up to date from a connected chain. `progress` is given the writer of the index."""
     out = log.EventLog("indexer")
     with contextlib.closing(open_index(address, create=True)) as db:
         keep_ms = None if keep_days is None else keep_days * DAY_MS
@@ -65,16 +87,51 @@ async def serve_index(
             else:
                 await asyncio.to_thread(store_genesis_balances, db, balances)
         after = None if index.cursor is None else index.cursor.number
+        if progress is not None:
+            progress.writer, progress.block = index, after
         out.info("started", index=db.name, after=after, pid=os.getpid())
-        await run_until_stopped(lambda: follow(chain, index, _log_writes(out), _log_rederivation(out)), out)
+        await run_until_stopped(lambda: follow(chain, index, _log_writes(out, progress), _log_rederivation(out)), out)
 
 
-def _log_writes(out: log.EventLog) -> OnWritten:
-    """Return a callback that logs written blocks from time to time."""
+class IndexProgress:
+    """How far an indexer is, as its metrics. `writer`: the writer of the index; None before it is open."""
+
+    def __init__(self, chain: SubstrateChain) -> None:
+        self._chain = chain
+        self.writer: IndexWriter | None = None
+        self.block: int | None = None
+        """The last block in the index."""
+
+    def __call__(self) -> Iterator[MetricReading]:
+        yield from BLOCK.read_if_known(self.block)
+        if self._chain.seen.final is not None:
+            yield BLOCKS_BEHIND.read(max(0, self._chain.seen.final - (-1 if self.block is None else self.block)))
+        if self.writer is not None:
+            yield ROWS.read(self.writer.rows_written)
+            yield REDERIVING.read(self.writer.is_rederiving)
+
+
+@contextlib.asynccontextmanager
+async def _serve_metrics(
+    address: tuple[str, int] | None, chain: SubstrateChain, progress: IndexProgress
+) -> AsyncIterator[None]:
+    if address is None:
+        yield
+        return
+    from offchain.adapters.metrics.server import MetricsServer  # noqa: PLC0415  (slow to load, and not always wanted)
+
+    async with MetricsServer([ChainMetrics(chain), progress]).listening(*address):
+        yield
+
+
+def _log_writes(out: log.EventLog, progress: IndexProgress | None) -> OnWritten:
+    """Return a callback that notes written blocks, and logs them from time to time."""
     last = float("-inf")
 
     def log_block(block: Block) -> None:
         nonlocal last
+        if progress is not None:
+            progress.block = block.ref.number
         if time.monotonic() - last >= _SAY_EVERY_S:
             last = time.monotonic()
             out.info("indexed", block=block.ref.number)

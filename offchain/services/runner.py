@@ -14,8 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +34,8 @@ from offchain.services.settler import Settler
 from offchain.services.submitter import Submitter
 from offchain.services.view import ChainView
 from offchain.services.worker import Worker, WorkerRole
+from offchain.services.worker_metrics import serve_worker_metrics
+from offchain.services.worker_state import WorkerState
 
 if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what answers
     from offchain.services.decision_recorder import DecisionSink
@@ -56,11 +57,12 @@ async def run_worker(
     tenant: str | None = None,
     definitions: SchedulerConfig | None = None,
     answers: tuple[str, int] | None = None,
+    metrics: tuple[str, int] | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
 
     The autoscaler runs alone, for `tenant` if that is not `account`. `definitions` are for the scheduler, which
-    explains its decisions at the host and port `answers`.
+    explains its decisions at the host and port `answers`. Metrics are served at the host and port `metrics`.
 
     `state_dir` holds the outbox; it belongs to one process at a time. Raises GantryError if the worker cannot start or
     go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond. Waits for
@@ -80,8 +82,12 @@ async def run_worker(
         try:
             await chain.connect()
             chain_identity.pin_genesis(store, await chain.genesis_hash())
-            async with _report_decisions(roles, state_dir, account, answers) as reporting:
-                await serve(roles, chain, store, account, tenant, definitions, reporting)
+            state = WorkerState()
+            async with (
+                serve_worker_metrics(metrics, roles, chain, store, account.address, state),
+                _report_decisions(roles, state_dir, account, answers) as reporting,
+            ):
+                await serve(roles, chain, store, account, tenant, definitions, reporting, state)
         finally:
             await chain.close()
 
@@ -94,28 +100,19 @@ async def serve(
     tenant: str | None = None,
     definitions: SchedulerConfig | None = None,
     reporting: DecisionReporting | None = None,
+    kept: WorkerState | None = None,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
+    kept = kept or WorkerState()
     out = log.EventLog("worker")
     out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
     if "autoscaler" in roles:
-        await run_until_stopped(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
+        await run_until_stopped(lambda: autoscaler.work(chain, store, account, tenant or account.address, kept.outbox), out)
         return
-    kept = _KeptState()
     try:
         await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting, kept), out)
     finally:
         kept.planning.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(slots=True)
-class _KeptState:
-    """What continues after an outage of the node: the view of the chain, and the thread of scheduling cycles."""
-
-    view: ChainView | None = None
-    """None: all records are read."""
-    planning: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="planning"))
-    """Starts its thread with the first cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +177,7 @@ async def _work(
     account: Signer,
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
-    kept: _KeptState,
+    kept: WorkerState,
 ) -> None:
     watcher = Watcher(chain, store, "worker")
     try:
@@ -200,9 +197,11 @@ async def _follow(
     account: Signer,
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
-    kept: _KeptState,
+    kept: WorkerState,
 ) -> None:
-    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True)
+    outbox = Outbox(
+        chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=kept.outbox
+    )
     submit = Submitter(outbox)
     if kept.view is None:
         view = ChainView(chain)
@@ -213,22 +212,24 @@ async def _follow(
     view.forget_readers()
     worker = Worker(chain, Watcher(chain, store, "worker", start=view.final.number), outbox, view)
     made: list[WorkerRole] = []
-    async with _stop_reporting(reporting), asyncio.TaskGroup() as group:
+    async with _stop_reporting(reporting, kept), asyncio.TaskGroup() as group:
         if "scheduler" in roles:
             queues = (definitions or SchedulerConfig()).queues
             group.create_task(prepare_account(submit, GantryChain(chain), account.address, queues.digest()))
-            made.append(_scheduler(view, submit, account, worker.wake, definitions, reporting, kept.planning))
+            kept.scheduler = _scheduler(view, submit, account, worker.wake, definitions, reporting, kept)
+            made.append(kept.scheduler)
         if "settler" in roles:
             made.append(Settler(view, submit, worker.wake))
         group.create_task(worker.run(made))
 
 
 @contextlib.asynccontextmanager
-async def _stop_reporting(reporting: DecisionReporting | None) -> AsyncIterator[None]:
-    """Stop explaining the standing of tasks when the scheduler has ended."""
+async def _stop_reporting(reporting: DecisionReporting | None, kept: WorkerState) -> AsyncIterator[None]:
+    """Stop explaining and counting the waiting tasks when the scheduler has ended."""
     try:
         yield
     finally:
+        kept.scheduler = None
         if reporting is not None:
             reporting.ask(None)
 
@@ -240,8 +241,8 @@ def _scheduler(
     wake: Callable[[], None],
     definitions: SchedulerConfig | None,
     reporting: DecisionReporting | None,
-    planning: Executor,
-) -> WorkerRole:
+    kept: WorkerState,
+) -> Scheduler:
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
 
     record = None if reporting is None else reporting.record
@@ -253,7 +254,8 @@ def _scheduler(
         account=account.address,
         definitions=definitions,
         record=record,
-        executor=planning,
+        executor=kept.planning,
+        counts=kept.scheduled,
     )
     if reporting is not None:
         reporting.ask(made)

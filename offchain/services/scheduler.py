@@ -6,12 +6,14 @@ assumed pods are released, and the task is planned again after a pause that grow
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final
 
 from offchain.core.scheduler import events as ev
 from offchain.core.scheduler.config import SchedulerConfig
+from offchain.core.scheduler.fair_share import WaitingCounts
 from offchain.core.scheduler.host_risk import AGENT_DELAY_MS, HealthLimits
 from offchain.core.scheduler.plan import PlanResult
 from offchain.core.scheduler.state import SchedulerState
@@ -24,6 +26,7 @@ from offchain.services.log import EventLog
 from offchain.services.planning_thread import PlanningThread
 from offchain.services.submitter import PendingCalls, SubmitCall
 from offchain.services.view import ChainView
+from offchain.services.worker_state import SchedulerCounts
 
 _READER = "scheduler"
 
@@ -48,8 +51,8 @@ class Scheduler:
     """Runs the scheduler state against the chain.
 
     `seed` breaks ties between equal hosts, `account` is the scheduler's own, `wake` requests another step,
-    `definitions` is the operator's configuration, `record` receives the decisions, and `executor` runs the cycles
-    (None: the event loop does).
+    `definitions` is the operator's configuration, `record` receives the decisions, `executor` runs the cycles (None: the
+    event loop does), and `counts` is kept up to date.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Scheduler:
         definitions: SchedulerConfig | None = None,
         record: DecisionSink | None = None,
         executor: Executor | None = None,
+        counts: SchedulerCounts | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
@@ -73,6 +77,7 @@ class Scheduler:
         self._schedulers: ev.SchedulersChanged | None = None
         self._next_step_ms: int | None = None
         self._record = record
+        self._counts = counts or SchedulerCounts()
         self._log = EventLog("scheduler")
         self.running = PendingCalls(wake)
         self._wake = wake
@@ -87,7 +92,10 @@ class Scheduler:
             return
         self._handle(ev.HostsObserved(self._view.seen(_READER)))
         self._report_changes(news)
-        for command in await self._planning.run_cycle(ev.CycleDue(MAX_EXPLAINED), now):
+        began_s = time.monotonic()
+        commands = await self._planning.run_cycle(ev.CycleDue(MAX_EXPLAINED), now)
+        self._counts.on_cycle(time.monotonic() - began_s)
+        for command in commands:
             await self._execute(command, now)
         self._next_step_ms = self._state.next_ms(now)
 
@@ -95,6 +103,11 @@ class Scheduler:
         """Return the status of a task, and the task of its equivalence class that was tried."""
         await self._planning.until_idle()
         return self._state.standing(number, self._view.now_ms), self._state.last_unschedulable(number)
+
+    async def waiting_counts(self) -> WaitingCounts:
+        """Return how many tasks wait, by queue."""
+        await self._planning.until_idle()
+        return self._state.waiting_counts()
 
     def _handle(self, event: ev.Event) -> None:
         self._planning.handle(event, self._view.now_ms)
@@ -152,6 +165,7 @@ class Scheduler:
         self._record_placements(command.plan)
         fresh = await self._view.confirm(Touched(tasks=frozenset(placements)))
         for number, pods in placements.items():
+            self._counts.pods_placed += len(pods)
             task = fresh.tasks.get(number)
             if task is not None and {pod.pod for pod in pods} <= set(task.open_pods):
                 hosts = ",".join(pod.host for pod in pods)
@@ -160,14 +174,17 @@ class Scheduler:
                 self.running.spawn(self._assign(task, pods))
             else:
                 self._handle(ev.AssignmentOvertaken(number))
+                self._counts.overtaken += 1
                 self._record_outcome(self._state.task(number), pods, OVERTAKEN)
 
     async def _assign(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
         verdict = await self._perform(_call_name(task, placements), calls.tasks_assign(task=task.id, pods=placements))
         if verdict.done:
+            self._counts.assigned += 1
             self._log.info("assigned", task=task.id, generation=task.generation)
             self._record_outcome(task, placements, PlacementOutcome("assigned", None, verdict.block))
             return
+        self._counts.refused += 1
         error = None if verdict.failure is None else (verdict.failure.pallet, verdict.failure.name)
         self._handle(ev.AssignmentRefused(task, frozenset(pod.host for pod in placements), error))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)

@@ -28,8 +28,9 @@ async def api(address):
     made = History(5)
     index.add(list(made.blocks(BLOCKS)))
     settings = ApiSettings(host="127.0.0.1", port=0, index=address, requests_per_s=1000, streams=4)
-    async with ApiServer(settings).listening() as url, aiohttp.ClientSession() as session:
-        yield Api(url, session, index, made)
+    server = ApiServer(settings)
+    async with server.listening() as url, aiohttp.ClientSession() as session:
+        yield Api(url, session, index, made, server)
     db.close()
 
 
@@ -197,10 +198,30 @@ async def test_events_come_while_clients_listen(api):
 
 async def test_streams_of_one_address_are_limited(api):
     streams = [await api.stream() for _ in range(4)]
+    assert api.server.stream_clients == 4
     problem = await api.get("/v1/events/stream", 429)
     assert problem["code"] == "too_many_requests"
+    assert api.server.refused == {"requests": 0, "streams": 1, "connections": 0}
     for stream in streams:
         stream.close()
+
+
+async def test_answers_are_counted_by_endpoint_and_status_whatever_paths_are_asked_for(api):
+    durations = []
+    api.server.on_duration = durations.append
+    for path, status in (("/v1/tasks", 200), ("/v1/tasks/0", 200), ("/v1/tasks/999999", 404), ("/v1/tasks?x=1", 400)):
+        await api.get(path, status)
+    for number in range(3):
+        await api.get(f"/nowhere/{number}", 404)
+    assert api.server.answers == {
+        ("tasks", "2xx"): 1,
+        ("task", "2xx"): 1,
+        ("task", "4xx"): 1,
+        ("tasks", "4xx"): 1,
+        ("other", "4xx"): 3,
+    }
+    assert len(durations) == 7
+    assert all(0 < duration_s < 10 for duration_s in durations)
 
 
 async def test_requests_of_one_address_are_limited(address):

@@ -233,8 +233,11 @@ async def test_streams_are_bounded_and_a_place_is_free_again_when_one_ends(place
     gateway = await places(p2p.RunningGateway.start(limits=limits))
     host, caller, first, _ = await connected(places, gateway)
     await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
+    assert gateway.relay.load.refused_streams == 0
     with pytest.raises(HostUnreachable, match="limit"):
         await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
+    assert gateway.relay.load.refused_streams > 0
+    assert gateway.relay.load.carried_streams == 2
     await first.close()
     await until(lambda: gateway.relay.load.streams == 1)
     await caller.dial(host.key, [gateway.address.text], PATIENCE_S)

@@ -38,6 +38,8 @@ class Gpu:
     busy_percent: int = 0
     used_mib: int = 0
     slices: list[tuple[str, int, int, str]] = field(default_factory=list)
+    sensors: tuple[int, ...] = ()
+    """Temperature, power, clocks, PCIe, NVLink and throttle reasons, as in nvml_stub.c; empty: not supported."""
 
 
 class Machine:
@@ -56,6 +58,8 @@ class Machine:
                 f"gpu {gpu.uuid} {gpu.state} {int(bool(gpu.slices))} {gpu.vram_mib} {gpu.uncorrected} {gpu.name}"
             )
             lines.append(f"load {gpu.uuid} {gpu.busy_percent} {gpu.used_mib}")
+            if gpu.sensors:
+                lines.append(f"sensors {gpu.uuid} {' '.join(map(str, gpu.sensors))}")
             lines += [f"mig {gpu.uuid} {uuid} {place} {mib} {name}" for uuid, place, mib, name in gpu.slices]
         lines += [f"event {number} {' '.join(map(str, event))}" for number, event in enumerate(self.events, 1)]
         part = self.path.with_suffix(".part")

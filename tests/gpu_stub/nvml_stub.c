@@ -6,6 +6,8 @@
  *   driver 560.35.03
  *   gpu  UUID STATE MIG VRAM_MIB UNCORRECTED NAME       STATE: ok | lost | gone;  MIG: 0 | 1;  UNCORRECTED: -1 without ECC
  *   load GPU_UUID BUSY_PERCENT USED_MIB                 without it: 0 and 0
+ *   sensors GPU_UUID CELSIUS MILLIWATTS SM_MHZ MEMORY_MHZ GENERATION LANES SENT_KIB RECEIVED_KIB LINKS REASONS
+ *                                                       without it: not supported; LINKS: all of them active
  *   mig  GPU_UUID UUID INSTANCE VRAM_MIB NAME
  *   event NUMBER GPU_UUID TYPE DATA INSTANCE            NUMBER grows; an event is given to each event set once;
  *                                                       INSTANCE 4294967295: of the whole GPU
@@ -22,6 +24,7 @@ enum {
     SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, DRIVER_NOT_LOADED = 9,
     TIMEOUT = 10, GPU_IS_LOST = 15, INSUFFICIENT_SIZE = 7,
 };
+enum { CELSIUS, MILLIWATTS, SM_MHZ, MEMORY_MHZ, GENERATION, LANES, SENT_KIB, RECEIVED_KIB, LINKS, REASONS, SENSORS };
 enum { MOST_GPUS = 16, MOST_SLICES = 7, MOST_EVENTS = 256, NAME = 96 };
 
 struct slice { char uuid[NAME], name[NAME]; unsigned instance; unsigned long long mib; };
@@ -32,6 +35,8 @@ struct gpu {
     unsigned long long used_mib;
     long uncorrected;
     unsigned long long mib;
+    int has_sensors;
+    unsigned sensor[SENSORS];
     struct slice slice[MOST_SLICES];
 };
 struct event { unsigned long number; char gpu[NAME]; unsigned long long type, data; unsigned instance; };
@@ -63,6 +68,7 @@ static int look(struct world *world) {
         struct slice slice;
         unsigned busy;
         unsigned long long used_mib;
+        unsigned s[SENSORS];
         memset(&slice, 0, sizeof slice);
         if (sscanf(line, "driver %95s", world->driver) == 1) continue;
         if (world->gpus < MOST_GPUS && sscanf(line, "gpu %95s %15s %d %llu %ld %95[^\n]", gpu->uuid, gpu->state, &gpu->mig,
@@ -71,6 +77,13 @@ static int look(struct world *world) {
         } else if (sscanf(line, "load %95s %u %llu", parent, &busy, &used_mib) == 3) {
             for (int i = 0; i < world->gpus; i++)
                 if (!strcmp(world->gpu[i].uuid, parent)) world->gpu[i].busy = busy, world->gpu[i].used_mib = used_mib;
+        } else if (sscanf(line, "sensors %95s %u %u %u %u %u %u %u %u %u %u", parent, &s[0], &s[1], &s[2], &s[3], &s[4],
+                          &s[5], &s[6], &s[7], &s[8], &s[9]) == 1 + SENSORS) {
+            for (int i = 0; i < world->gpus; i++)
+                if (!strcmp(world->gpu[i].uuid, parent)) {
+                    world->gpu[i].has_sensors = 1;
+                    memcpy(world->gpu[i].sensor, s, sizeof s);
+                }
         } else if (sscanf(line, "mig %95s %95s %u %llu %95[^\n]", parent, slice.uuid, &slice.instance, &slice.mib,
                           slice.name) == 5) {
             for (int i = 0; i < world->gpus; i++)
@@ -267,6 +280,42 @@ int nvmlDeviceGetTotalEccErrors(struct device *device, int kind, int counter, un
     if (gpu->uncorrected < 0) return NOT_SUPPORTED;
     *count = (unsigned long long)gpu->uncorrected;
     return SUCCESS;
+}
+static int sensor(struct device *device, int which, unsigned *value) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    if (slice || !gpu->has_sensors) return NOT_SUPPORTED;
+    *value = gpu->sensor[which];
+    return SUCCESS;
+}
+int nvmlDeviceGetTemperature(struct device *device, int kind, unsigned *value) {
+    return kind ? INVALID_ARGUMENT : sensor(device, CELSIUS, value);
+}
+int nvmlDeviceGetPowerUsage(struct device *device, unsigned *value) { return sensor(device, MILLIWATTS, value); }
+int nvmlDeviceGetClockInfo(struct device *device, int kind, unsigned *value) {
+    return kind != 1 && kind != 2 ? INVALID_ARGUMENT : sensor(device, kind == 1 ? SM_MHZ : MEMORY_MHZ, value);
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(struct device *device, unsigned *value) { return sensor(device, GENERATION, value); }
+int nvmlDeviceGetCurrPcieLinkWidth(struct device *device, unsigned *value) { return sensor(device, LANES, value); }
+int nvmlDeviceGetPcieThroughput(struct device *device, int kind, unsigned *value) {
+    return sensor(device, kind ? RECEIVED_KIB : SENT_KIB, value);
+}
+int nvmlDeviceGetNvLinkState(struct device *device, unsigned link, unsigned *active) {
+    unsigned links;
+    int result = sensor(device, LINKS, &links);
+    if (result) return result;
+    if (link >= links) return INVALID_ARGUMENT;
+    *active = 1;
+    return SUCCESS;
+}
+int nvmlDeviceGetCurrentClocksEventReasons(struct device *device, unsigned long long *reasons) {
+    unsigned bits;
+    int result = sensor(device, REASONS, &bits);
+    if (!result) *reasons = bits;
+    return result;
 }
 int nvmlEventSetCreate(struct event_set **set) {
     struct world world;

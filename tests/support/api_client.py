@@ -7,8 +7,8 @@ import json
 class Api:
     """A client of a server of an index that grows."""
 
-    def __init__(self, url, session, index=None, history=None):
-        self.url, self.session, self.index, self.history = url, session, index, history
+    def __init__(self, url, session, index=None, history=None, server=None):
+        self.url, self.session, self.index, self.history, self.server = url, session, index, history, server
 
     def grow(self, blocks):
         """Write more blocks, and return their last number."""

@@ -18,6 +18,7 @@ NETWORK_TESTS: Final = (
     "kills",
     "life",
     "gateway",
+    "metrics",
     "other_clients",
     "refusals",
     "rpc",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -79,6 +81,15 @@ def header_ref(header: dict[str, Any]) -> BlockRef:
     return BlockRef(number, blake2_256(raw))
 
 
+@dataclass(slots=True)
+class SeenBlocks:
+    """The newest blocks that a connection has shown; None before the first. `final_at_s`: by the monotonic clock."""
+
+    best: int | None = None
+    final: int | None = None
+    final_at_s: float | None = None
+
+
 class SubstrateChain(StorageQueries):
     """A :class:`~offchain.ports.ChainPort` over one node, or one of several.
 
@@ -106,6 +117,12 @@ class SubstrateChain(StorageQueries):
         self._highest_final = -1
         """The number of the newest final block that any node has shown."""
         self._terms_at = float("-inf")
+        self.seen = SeenBlocks()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection to a node now."""
+        return self._rpc.is_connected
 
     async def connect(self) -> None:
         await self._ready()
@@ -199,7 +216,9 @@ class SubstrateChain(StorageQueries):
     def _note_final(self, ref: BlockRef) -> None:
         if ref.number > self._final.number:
             self._final = ref
-        self._highest_final = max(self._highest_final, ref.number)
+        if ref.number > self._highest_final:
+            self._highest_final = self.seen.final = ref.number
+            self.seen.final_at_s = time.monotonic()
 
     async def best_head(self) -> BlockRef:
         return header_ref(await self._call("chain_getHeader"))
@@ -270,6 +289,8 @@ class SubstrateChain(StorageQueries):
                         ref = header_ref(header)
                         if final:
                             self._note_final(ref)
+                        else:
+                            self.seen.best = ref.number
                         yield ref
             except RpcRefused as refused:
                 raise _bad_reply(subscribe, refused) from None

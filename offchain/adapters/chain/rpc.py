@@ -214,6 +214,11 @@ class RpcClient:
             await asyncio.sleep(pause_s)
 
     @property
+    def is_connected(self) -> bool:
+        """Whether there is an open connection now."""
+        return self._connection is not None and self._connection.is_open
+
+    @property
     def nodes(self) -> int:
         """The number of nodes that may be used."""
         return len(self._addresses)

@@ -51,6 +51,19 @@ class CallGivenUp:
 OutboxOutcome = CallIncluded | CallRejected | CallGivenUp
 
 
+@dataclass(slots=True)
+class OutboxCounts:
+    """What an outbox has done since the process started.
+
+    `signed`: extrinsics; `included`, `rejected`, `given_up`: calls by their outcome.
+    """
+
+    signed: int = 0
+    included: int = 0
+    rejected: int = 0
+    given_up: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Intent:
     """A call that is to be included. `seq` orders the intents of a database."""

@@ -16,6 +16,7 @@ from offchain.adapters.outbox.intent_values import (
     CallRejected,
     Intent,
     IntentState,
+    OutboxCounts,
     OutboxOutcome,
     Submission,
     SubmittedIntent,
@@ -44,10 +45,11 @@ def _submission(row: Row) -> Submission:
 class IntentTable:
     """The intents and extrinsics of one account."""
 
-    def __init__(self, store: Store, account: str) -> None:
+    def __init__(self, store: Store, account: str, counts: OutboxCounts | None = None) -> None:
         store.migrate("outbox", TABLES)
         self._store = store
         self._account = account
+        self._counts = counts or OutboxCounts()
 
     def state(self, key: str) -> IntentState | None:
         """The state of the intent with this key; None where there is none."""
@@ -111,6 +113,13 @@ class IntentTable:
         """Number of intents without an outcome."""
         row = self._store.one(
             "SELECT count(*) AS n FROM intents WHERE account = ? AND state IN ('queued', 'sent')", self._account
+        )
+        return 0 if row is None else int(row["n"])
+
+    def number_of(self, state: IntentState) -> int:
+        """Number of intents in this state."""
+        row = self._store.one(
+            "SELECT count(*) AS n FROM intents WHERE account = ? AND state = ?", self._account, state
         )
         return 0 if row is None else int(row["n"])
 
@@ -215,6 +224,7 @@ class IntentTable:
             self._store.run("UPDATE flights SET outbid = 0 WHERE hash = ?", submission.extrinsic.hash)
 
     def _insert(self, extrinsic: SignedExtrinsic, tip: int) -> None:
+        self._counts.signed += 1
         if not self._has_submissions():
             self.set_scanned(max(self.scanned or 0, extrinsic.born))
         self._store.run(
@@ -276,6 +286,7 @@ class IntentTable:
 
     def give_up(self, seq: int, reason: str, block: int) -> None:
         """End an intent without effect at this final block: no extrinsic of it can be included, none will be signed."""
+        self._counts.given_up += 1
         with self._store.transaction():
             self._end_submissions(seq)
             self._store.run(
@@ -315,6 +326,9 @@ class IntentTable:
             )
             self._store.run_many("UPDATE intents SET state = 'failed', failure = ? WHERE seq = ?", refused)
             self._start_successors(seqs)
+        rejected = len(refused) + sum(len(carried[one[-1]]) for one in outcomes if one[0] is IntentState.FAILED)
+        self._counts.rejected += rejected
+        self._counts.included += len(ended) - rejected
         return [str(row["key"]) for row in ended]
 
     def _carried_in(self, hashes: Sequence[bytes]) -> dict[bytes, list[Row]]:

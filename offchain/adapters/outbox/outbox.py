@@ -28,7 +28,7 @@ from itertools import takewhile
 from offchain.adapters.outbox.batching import batch_limit, batch_size, make_batch
 from offchain.adapters.outbox.call_queue import CallQueue
 from offchain.adapters.outbox.inclusions import InclusionScanner
-from offchain.adapters.outbox.intent_values import Intent, OutboxOutcome, Submission, SubmittedIntent
+from offchain.adapters.outbox.intent_values import Intent, OutboxCounts, OutboxOutcome, Submission, SubmittedIntent
 from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.retry import (
     REFUSALS_OF_A_FORK,
@@ -55,7 +55,8 @@ class Outbox:
 
     `now_ms`: Unix time in ms, stored with each intent. `stuck_pause_s`: seconds between attempts while the disk is
     full. `waits_for_coins`: send nothing while the account cannot pay fees, instead of giving calls up; not for an
-    account whose calls are free. `one_at_a_time`: for one whose calls are free. Only one outbox may use an account.
+    account whose calls are free. `one_at_a_time`: for one whose calls are free. `counts` is kept up to date. Only one
+    outbox may use an account.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Outbox:
         stuck_pause_s: float = STUCK_PAUSE_S,
         waits_for_coins: bool = False,
         one_at_a_time: bool = False,
+        counts: OutboxCounts | None = None,
     ) -> None:
         self._chain = chain
         self._store = store
@@ -79,7 +81,7 @@ class Outbox:
         self._one_at_a_time = one_at_a_time
         # One at a time, all calls wait for the extrinsic that a fork has dropped.
         self._patience = _REBROADCAST_AFTER_BLOCKS // 2 if one_at_a_time else _REBROADCAST_AFTER_BLOCKS
-        self._intents = IntentTable(store, signer.address)
+        self._intents = IntentTable(store, signer.address, counts)
         self._wake = asyncio.Event()
         self._queue = CallQueue(store, self._intents, now_ms, self._wake.set)
         self._inclusions = InclusionScanner(chain, store, self._intents, self._queue.wake_waiters)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import run
@@ -42,12 +43,15 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
             common: options.CommonOptions,
             definitions: SchedulerConfig,
             answers: str | None,
+            metrics: str | None,
             state_dir: Path | None,
         ) -> None:
             folder = state_dir or network.user_state_dir() / name
-            command(lambda roles: _run(roles, common, folder, definitions=definitions, answers=answers))
+            command(
+                lambda roles: _run(roles, common, folder, metrics=metrics, definitions=definitions, answers=answers)
+            )
 
-        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, _state_dir(name)))
+        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, _metrics, _state_dir(name)))
 
     return add
 
@@ -57,6 +61,13 @@ _answers = click.option(
     metavar="IP:PORT",
     help="Explain decisions there by HTTP, for gantry task why --scheduler. A port alone: on this "
     "machine only.  [default: off]",
+)
+
+_metrics = click.option(
+    "--metrics",
+    metavar="IP:PORT",
+    help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only.  "
+    "[default: off]",
 )
 
 
@@ -105,22 +116,26 @@ def scheduler(run_roles: RunRoles) -> None:
 
 @worker.command()
 @_SIGNS
+@_metrics
 @_state_dir("settler")
-def settler(common: options.CommonOptions, state_dir: Path | None) -> None:
+def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path | None) -> None:
     """Settle, expire and requeue what is due.
 
     \b
     Example:
       gantry worker settler --account //Dave
     """
-    _run(("settler",), common, state_dir or network.user_state_dir() / "settler")
+    _run(("settler",), common, state_dir or network.user_state_dir() / "settler", metrics=metrics)
 
 
 @worker.command()
 @_SIGNS
 @click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
+@_metrics
 @_state_dir("autoscaler")
-def autoscaler(common: options.CommonOptions, tenant: str | None, state_dir: Path | None) -> None:
+def autoscaler(
+    common: options.CommonOptions, tenant: str | None, metrics: str | None, state_dir: Path | None
+) -> None:
     """Scale services by their load, as x-gantry.scaling in their manifests says.
 
     Runs for a tenant, with its account or with that of a proxy that may act for its tasks (--tenant). The load is
@@ -132,7 +147,7 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, state_dir: Pat
       gantry worker autoscaler --account scaler --tenant 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y
     """
     owner = None if tenant is None else accounts.address_of(tenant)
-    _run(("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner)
+    _run(("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner, metrics=metrics)
 
 
 @worker.command()
@@ -153,7 +168,14 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, state_dir: Pat
     metavar="N",
     help="Blocks in each new partition of a large table in PostgreSQL. With --keep-days, partitions are removed whole.",
 )
-def indexer(common: options.CommonOptions, index: str | None, keep_days: int | None, partition_blocks: int) -> None:
+@_metrics
+def indexer(
+    common: options.CommonOptions,
+    index: str | None,
+    keep_days: int | None,
+    partition_blocks: int,
+    metrics: str | None,
+) -> None:
     """Keep the chain's history in a database, for gantry history. Needs no account.
 
     Every event of every final block is stored once, in order, with the tasks, leases, hosts, bills and transfers that
@@ -168,9 +190,10 @@ def indexer(common: options.CommonOptions, index: str | None, keep_days: int | N
     """
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
+    served = _metrics_address(metrics)
     chosen = network.choose_node(common.url)
     address = network.choose_index(index)
-    run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks))
+    run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served))
 
 
 @worker.command()
@@ -226,6 +249,7 @@ def indexer(common: options.CommonOptions, index: str | None, keep_days: int | N
     metavar="NAME",
     help="An account with the role of an operator in the API. May be repeated.",
 )
+@_metrics
 def gateway(
     common: options.CommonOptions,
     bind: str,
@@ -238,6 +262,7 @@ def gateway(
     http_streams: int,
     http_domain: str | None,
     http_operators: tuple[str, ...],
+    metrics: str | None,
 ) -> None:
     """Relay tenants' connections to hosts that cannot be dialled. Needs no account; creates a key of its own.
 
@@ -252,7 +277,6 @@ def gateway(
       gantry worker gateway --http 127.0.0.1:8080 --index /var/lib/gantry/index.db
     """
     from offchain.gateway.service import GatewaySettings, gateway_address, run_gateway  # noqa: PLC0415  (slow to load)
-    from offchain.services.decision_server import parse_address  # noqa: PLC0415  (slow to load)
 
     folder = state_dir or network.user_state_dir() / "gateway"
     if show_address:
@@ -279,7 +303,13 @@ def gateway(
     run(
         run_gateway(
             GatewaySettings(
-                url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash, api=api
+                url=chosen.url,
+                state_dir=folder,
+                bind=bind,
+                public=public,
+                genesis=chosen.genesis_hash,
+                api=api,
+                metrics=_metrics_address(metrics),
             )
         )
     )
@@ -298,13 +328,19 @@ def _run(
     tenant: str | None = None,
     definitions: SchedulerConfig | None = None,
     answers: str | None = None,
+    metrics: str | None = None,
 ) -> None:
-    from offchain.services.decision_server import parse_address  # noqa: PLC0415  (load everything that a worker needs)
-    from offchain.services.runner import run_worker  # noqa: PLC0415
+    from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
-    address = None if answers is None else parse_address(answers)
+    address = None if answers is None else parse_address(answers, "answers")
+    served = _metrics_address(metrics)
     # A wrong network is reported before the password is asked for.
     run(_check_network(common))
     signer = common.open_account()
     chosen = network.choose_node(common.url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address))
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served))
+
+
+def _metrics_address(given: str | None) -> tuple[str, int] | None:
+    """Return host and port of --metrics; None without it."""
+    return None if given is None else parse_address(given, "metrics")

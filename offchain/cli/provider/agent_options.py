@@ -17,6 +17,7 @@ from node_agent.runtime import join_config as configs
 from node_agent.runtime.settings import AgentSettings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
+from offchain.adapters.local_http import ListenError, parse_address
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import report_failure
 from offchain.cli.kit.output import StepOutput
@@ -59,6 +60,14 @@ def _bind_address(text: str) -> str:
     ip, _, port = text.rpartition(":")
     if not ip or not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"{text!r} is not IP:PORT; write it like 0.0.0.0:4434 (port 0: any free one)")
+    return text
+
+
+def _metrics_address(text: str) -> str:
+    try:
+        parse_address(text, "metrics")
+    except ListenError as error:
+        raise ValueError(f"{error.message} {error.hint}") from None
     return text
 
 
@@ -105,6 +114,7 @@ class AgentArguments:
     image_quota_gib: int | None = None
     tier: Tier | None = None
     gateways: tuple[GatewayAddress, ...] = ()
+    metrics: str | None = None
 
 
 def resolve_settings(
@@ -145,7 +155,7 @@ def resolve_settings(
 
 _STORED = (
     "bind", "simulate", "docker_host", "runtime", "keep_gpus", "registry_mirror", "allow_registries", "image_quota_gib",
-    "tier", "gateways",
+    "tier", "gateways", "metrics",
 )  # fmt: skip
 """Settings that come from the stored configuration unless they are given."""
 
@@ -181,6 +191,13 @@ _MACHINE = (
         envvar="GANTRY_GATEWAY",
         help="Also be reachable through this gateway: ACCOUNT@HOST:PORT. For machines that tenants cannot dial. May be "
         "given several times. Else GANTRY_GATEWAY.",
+    ),
+    click.option(
+        "--metrics",
+        type=options.Parsed("IP:PORT", _metrics_address),
+        envvar="GANTRY_AGENT_METRICS",
+        help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only. Else "
+        "GANTRY_AGENT_METRICS.  [default: off]",
     ),
     click.option("--docker-host", metavar="URL", help="The Docker engine, for example unix:///var/run/docker.sock."),
     click.option(

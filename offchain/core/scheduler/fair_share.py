@@ -10,7 +10,7 @@ and leave, and usage is charged and released. Equal states give equal orders, ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple, cast
@@ -54,6 +54,14 @@ class QueueBatch(NamedTuple):
 
     tasks: list[int]
     leaf_counts: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCounts:
+    """How many tasks wait in each queue without child queues, and how many of all were feasible nowhere when tried."""
+
+    by_queue: Mapping[str, int]
+    unschedulable: int
 
 
 class QueuePosition(NamedTuple):
@@ -263,6 +271,16 @@ class FairShareQueue:
     def entitlements(self) -> Entitlements:
         """Return what each node uses and is entitled to now."""
         return self._usage.entitlements()
+
+    def waiting_counts(self) -> WaitingCounts:
+        """Return the numbers of waiting tasks; those of accounts in `default` are added up."""
+        tables = self._usage.tables
+        buckets = tables.buckets[: int(tables.state["buckets"][0])]
+        stuck = tables.classes["unschedulable"][buckets["class_id"]] != 0
+        return WaitingCounts(
+            self._usage.by_queue(np.bincount(buckets["leaf"], buckets["count"], len(self._usage.names))),
+            int(buckets["count"][stuck].sum()),
+        )
 
     def _bucket_of(self, task: int) -> tuple[int, int]:
         """Return the bucket of a waiting task and its class."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from offchain.core.scheduler import fair_share_updates as updates
 from offchain.core.scheduler.columns import Ints
@@ -109,6 +110,12 @@ class QueueUsage:
         if node is None:
             node = self._add_leaf(leaf, 1.0, self._queues[DEFAULT])
         return node
+
+    def by_queue(self, by_node: npt.NDArray[np.float64]) -> dict[str, int]:
+        """Return the values of leaves, by queue; those of accounts in `default` are added up."""
+        parents = self.tables.nodes["parent"][: len(by_node)]
+        found = {queue: int(by_node[node]) for queue, node in self._queues.items() if queue not in self.tree.children}
+        return found | {DEFAULT: int(by_node[parents == self._queues[DEFAULT]].sum())}
 
     def target(self, queue: str, account: str) -> ChargeTarget:
         """Return where tasks of this account that name this queue are charged."""

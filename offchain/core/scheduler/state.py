@@ -15,7 +15,7 @@ from offchain.core.scheduler import events as ev
 from offchain.core.scheduler.config import ReservationWindow
 from offchain.core.scheduler.cycle import SchedulingCycle
 from offchain.core.scheduler.explain import DecisionLog
-from offchain.core.scheduler.fair_share import FairShareQueue
+from offchain.core.scheduler.fair_share import FairShareQueue, WaitingCounts
 from offchain.core.scheduler.host_health import FailureHistory
 from offchain.core.scheduler.host_observations import NO_ROOM_ERRORS, HostObservation, ObservationKind
 from offchain.core.scheduler.migration import MigrationPlanner, RiskMonitor
@@ -139,6 +139,10 @@ class SchedulerState:
     def waiting(self) -> Collection[int]:
         """The tasks in the queues."""
         return self._queue
+
+    def waiting_counts(self) -> WaitingCounts:
+        """Return how many tasks wait, by queue."""
+        return self._queue.waiting_counts()
 
     @property
     def reserved(self) -> Mapping[int, Reservation]:

@@ -32,6 +32,8 @@ class ClientLimits:
         self._streams: Counter[str] = Counter()
         self._silent: set[asyncio.BaseProtocol] = set()
         """Connections that have not sent a request yet."""
+        self.refused = {"requests": 0, "streams": 0, "connections": 0}
+        """What each limit has refused since the start."""
 
     def admit(self, request: web.Request) -> bool:
         """Count a request; return whether its address is within its rate."""
@@ -43,6 +45,7 @@ class ClientLimits:
             self._buckets.popitem(last=False)
         now_s = asyncio.get_running_loop().time()
         if bucket.spend(0, now_s) > 0:
+            self.refused["requests"] += 1
             return False
         bucket.spend(_REQUEST_US, now_s)
         return True
@@ -52,6 +55,7 @@ class ClientLimits:
         """Count a stream while the block lasts; yield whether it is allowed."""
         address = _address(request)
         if self._streams[address] >= self._most_streams or self._streams.total() >= MOST_STREAMS:
+            self.refused["streams"] += 1
             yield False
             return
         self._streams[address] += 1
@@ -70,6 +74,7 @@ class ClientLimits:
         def made(address: str) -> asyncio.Protocol | None:
             others = server.connections
             if len(others) >= MOST_CONNECTIONS or _of_address(others, address) >= MOST_CONNECTIONS_OF_ADDRESS:
+                self.refused["connections"] += 1
                 return None
             handler = server()
             self._silent.add(handler)

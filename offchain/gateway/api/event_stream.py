@@ -69,6 +69,11 @@ class EventStream:
         self._clients = 0
         self._wanted = asyncio.Event()
 
+    @property
+    def clients(self) -> int:
+        """How many clients receive events now."""
+        return self._clients
+
     async def follow(self) -> None:
         """Read new events while there are clients, without end. What cannot be read now is tried again."""
         while True:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from offchain.adapters.local_http import HEAD_BYTES, http_url
 from offchain.errors import GantryError, OurError
 from offchain.gateway.api import problems
 from offchain.gateway.api.actions import ACTIONS, MOST_BODY, ActionHandlers
@@ -29,7 +31,6 @@ from offchain.gateway.api.sign_in_store import SignInStore
 from offchain.services.log import EventLog
 
 OPENAPI_PATH: Final = "/v1/openapi.json"
-_HEAD_BYTES: Final = 8190
 _COMPRESSED_FROM: Final = 1_024
 _IDLE_S: Final = 30.0
 """How long a connection may stay open between two requests."""
@@ -44,6 +45,9 @@ _HEADERS: Final = {
     "Access-Control-Allow-Origin": "*",
 }
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+OTHER: Final = "other"
+"""The name of all paths that are no endpoint."""
+_STREAM: Final = "events_stream"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,10 @@ class ApiServer:
 
     def __init__(self, settings: ApiSettings) -> None:
         self._settings = settings
+        self.answers: Counter[tuple[str, str]] = Counter()
+        """[name of the endpoint, class of the status]: answers since the start."""
+        self.on_duration: Callable[[float], object] = lambda _: None
+        """Receives the duration of each answer but streams, in seconds."""
         self._readers = IndexReaders(settings.index)
         self._stream = EventStream(self._readers)
         self._limits = ClientLimits(requests_per_s=settings.requests_per_s, streams=settings.streams)
@@ -83,17 +91,17 @@ class ApiServer:
         """Listen, and yield the URL. Raises OurError if the address cannot be used."""
         app = web.Application(client_max_size=MOST_BODY, middlewares=[self._middleware])
         for endpoint in ENDPOINTS:
-            app.router.add_get(endpoint.path, self._handler(endpoint))
+            app.router.add_get(endpoint.path, self._handler(endpoint), name=endpoint.name)
         for action in ACTIONS:
-            app.router.add_route(action.method, action.path, self._actions.handler(action))
-        app.router.add_get(STREAM_PATH, self._events, allow_head=False)
-        app.router.add_get(OPENAPI_PATH, self._openapi)
-        app.router.add_get("/", self._reference)
+            app.router.add_route(action.method, action.path, self._actions.handler(action), name=action.name)
+        app.router.add_get(STREAM_PATH, self._events, allow_head=False, name=_STREAM)
+        app.router.add_get(OPENAPI_PATH, self._openapi, name="openapi")
+        app.router.add_get("/", self._reference, name="reference")
         runner = web.AppRunner(
             app,
             access_log=None,
-            max_line_size=_HEAD_BYTES,
-            max_field_size=_HEAD_BYTES,
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
             keepalive_timeout=_IDLE_S,
             shutdown_timeout=1,
         )
@@ -110,7 +118,7 @@ class ApiServer:
                     code="gateway",
                 ) from None
             taken = server.sockets[0].getsockname()
-            url = f"http://[{taken[0]}]:{taken[1]}" if ":" in taken[0] else f"http://{taken[0]}:{taken[1]}"
+            url = http_url(taken[0], taken[1])
             self._log.info("api", url=url, index=self._settings.index.rpartition("@")[2])
             try:
                 yield url
@@ -124,8 +132,31 @@ class ApiServer:
             if self._sign_ins is not None:
                 await asyncio.to_thread(self._sign_ins.close)
 
+    @property
+    def stream_clients(self) -> int:
+        """How many clients receive events now."""
+        return self._stream.clients
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """What the limits of clients have refused since the start, by limit."""
+        return self._limits.refused
+
     @web.middleware
     async def _middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        began_s = asyncio.get_running_loop().time()
+        endpoint = request.match_info.route.name or OTHER
+        status = HTTPStatus.INTERNAL_SERVER_ERROR.value
+        try:
+            answer = await self._limited(request, handler)
+            status = answer.status
+        finally:
+            self.answers[endpoint, f"{status // 100}xx"] += 1
+            if endpoint != _STREAM:
+                self.on_duration(asyncio.get_running_loop().time() - began_s)
+        return answer
+
+    async def _limited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not self._limits.admit(request):
             rate = f"{self._settings.requests_per_s:g} requests a second"
             answer: web.StreamResponse = problems.problem(

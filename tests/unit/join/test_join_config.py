@@ -35,6 +35,7 @@ CONFIG = JoinConfig(
     network=False,
     gateways=(GATEWAY,),
     allow_registries=(REGISTRY,),
+    metrics="9465",
 )
 
 
@@ -50,7 +51,7 @@ def test_there_is_none_before_joining(tmp_path):
     assert load(tmp_path / "file" / "below") is None
 
 
-@pytest.mark.parametrize(("name", "before"), [("gateways", ()), ("runtime", None)])
+@pytest.mark.parametrize(("name", "before"), [("gateways", ()), ("runtime", None), ("metrics", None)])
 def test_a_file_of_a_release_that_did_not_have_a_field_is_read(tmp_path, name, before):
     save(tmp_path, CONFIG)
     document = json.loads((tmp_path / configs.NAME).read_text())
@@ -103,6 +104,7 @@ def test_the_command_line_precedes_the_configuration_and_that_the_network():
     assert resolve_settings(AgentArguments(state=state), CONFIG, network).url == "ws://node:9944"
     assert resolve_settings(AgentArguments(state=state), CONFIG, network).gateways == (GATEWAY,)
     assert resolve_settings(AgentArguments(state=state), CONFIG, network).allow_registries == (REGISTRY,)
+    assert resolve_settings(AgentArguments(state=state), CONFIG, network).metrics == "9465"
     other = replace(GATEWAY, port=1)
     assert resolve_settings(AgentArguments(state=state, gateways=(other,)), CONFIG, network).gateways == (other,)
     assert resolve_settings(AgentArguments(state=state, url="ws://mine:2"), CONFIG, network).url == "ws://mine:2"

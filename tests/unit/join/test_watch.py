@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from node_agent.telemetry.nvml import Nvml
-from node_agent.telemetry.watch import DeviceMonitor, load_faults
+from node_agent.telemetry.watch import DeviceMonitor, XidErrors, load_faults
 from offchain.adapters.chain.typed import GantryChain
 from offchain.schema.chain_types._generated_chain import HostStatusOnline, HostStatusRetired
 from tests.gpu_stub.build import eight
@@ -86,6 +86,9 @@ async def test_a_fault_moves_the_pods_and_reaches_the_chain(watched):
     assert "NVIDIA H100" in carrier.moved[5]
     assert carrier.sent == [b"\x05"]
     assert watch.problems().keys() == {5}
+    assert watch.xids == {2: XidErrors(13, 1), 5: XidErrors(79, 1)}
+    machine.xid(machine.gpus[2].uuid, 31)
+    await carrier.until(lambda: watch.xids[2] == XidErrors(31, 2))
 
 
 async def test_an_unplugged_gpu_is_reported_and_present_ones_are_not(watched):

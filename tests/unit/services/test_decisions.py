@@ -17,6 +17,8 @@ import pytest
 from aiohttp import web
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
+from offchain.adapters import local_http
+from offchain.adapters.local_http import ListenError, parse_address
 from offchain.cli.tenant import scheduler_decisions
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.explain import PlacedTask, WaitReason
@@ -26,7 +28,7 @@ from offchain.schema.protocol.fields import WireError
 from offchain.services import decision_recorder, decision_server
 from offchain.services.decision_reader import FILE, DecisionsError, read
 from offchain.services.decision_recorder import DecisionRecorder, PlacementOutcome
-from offchain.services.decision_server import DecisionServer, DecisionServerError, parse_address
+from offchain.services.decision_server import DecisionServer
 
 SEED = b"seed"
 WAITS = WaitReason(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
@@ -304,7 +306,7 @@ async def test_idle_connections_are_limited(record, tmp_path, monkeypatch):
 
 async def test_connections_have_a_limited_lifetime(record, tmp_path, monkeypatch):
     record.close()
-    monkeypatch.setattr(decision_server, "_LIFE_S", 0.01)
+    monkeypatch.setattr(local_http, "_LIFE_S", 0.01)
     async with answering(tmp_path) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         async with asyncio.timeout(20):
@@ -357,17 +359,17 @@ def test_a_malformed_answer_is_refused(change, said):
     ],
 )
 def test_a_port_alone_means_this_machine(given, meant):
-    assert parse_address(given) == meant
+    assert parse_address(given, "answers") == meant
 
 
 @pytest.mark.parametrize("given", ["", "x", "1.2.3.4:", "1.2.3.4:99999", "1.2.3.4:-1"])
 def test_a_malformed_address_is_refused(given):
-    with pytest.raises(DecisionServerError):
-        parse_address(given)
+    with pytest.raises(ListenError):
+        parse_address(given, "answers")
 
 
 async def test_an_address_in_use_is_reported(tmp_path):
     async with answering(tmp_path) as url:
-        with pytest.raises(DecisionServerError, match="cannot be used for answers"):
+        with pytest.raises(ListenError, match="cannot be used for answers"):
             async with DecisionServer(tmp_path).listening("127.0.0.1", int(url.rpartition(":")[2])):
                 pass

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.errors import WrongChain
 from offchain.ports import BlockRef, Call, SignedExtrinsic, Signer
-from offchain.schema.chain_types.values import compact
+from offchain.schema.chain_types.values import blake2_256, compact
 
 _SIGNED_V4 = 0x84
 _SIGNATURE_VARIANT = {"ed25519": "Ed25519", "sr25519": "Sr25519"}

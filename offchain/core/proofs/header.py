@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Final
 
 from offchain.core.proofs.reader import ProofReader
 from offchain.errors import ProofRefused
+from offchain.schema.chain_types.values import blake2_256
 
 MOST_HEADER_BYTES: Final = 128 * 1024
 """A header that names 1,000 authorities for each of BABE and GRANDPA has 80 KB."""
@@ -28,11 +28,6 @@ _FORCED_CHANGE: Final = 2
 
 AuthorityList = tuple[tuple[bytes, int], ...]
 """ed25519 keys of GRANDPA authorities with their weights."""
-
-
-def blake2_256(data: bytes) -> bytes:
-    """Return the BLAKE2b hash of 32 bytes."""
-    return blake2b(data, digest_size=32).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.core.proofs.header import blake2_256
 from offchain.core.proofs.reader import ProofReader
 from offchain.errors import ProofRefused
+from offchain.schema.chain_types.values import blake2_256
 
 MOST_NODES: Final = 65_536
 MOST_NODE_BYTES: Final = 1 << 20

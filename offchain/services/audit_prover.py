@@ -10,14 +10,8 @@ from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.adapters.chain.typed import TypedStorage
 from offchain.core.proofs.checkpoint import Checkpoint
 from offchain.core.proofs.grandpa import FinalityVotes, Justification, VoterSet, decode_justification
-from offchain.core.proofs.header import BlockHeader, decode_header, scheduled_change
-from offchain.core.proofs.proof_file import (
-    MOST_DESCENDANTS,
-    AuditProof,
-    AuthorityLink,
-    GenesisPart,
-    link_name,
-)
+from offchain.core.proofs.header import AuthorityList, BlockHeader, decode_header, scheduled_change
+from offchain.core.proofs.proof_file import MOST_DESCENDANTS, AuditProof, AuthorityLink, GenesisPart, link_name
 from offchain.core.proofs.reader import ProofReader
 from offchain.core.proofs.subject import ProofSubject
 from offchain.core.proofs.verification import AUTHORITIES_KEY, genesis_authorities
@@ -190,16 +184,17 @@ async def _links(
     links: list[AuthorityLink] = []
     while voters.set_id < wanted:
         notify(f"Reading change {voters.set_id + 1} of the authorities; {wanted} lead to the block.")
-        link, authorities = await _link(chain, voters, number + 1, last.number - 1)
+        where = link_name(len(links), voters.set_id)
+        link, authorities = await _link(chain, voters, number + 1, last.number - 1, where)
         links.append(link)
         voters, number = voters.next(authorities), link.header.number
     return voters, tuple(links)
 
 
 async def _link(
-    chain: ProofChain, voters: VoterSet, first: int, last: int
-) -> tuple[AuthorityLink, tuple[tuple[bytes, int], ...]]:
-    where = link_name(voters.set_id, voters.set_id)
+    chain: ProofChain, voters: VoterSet, first: int, last: int, where: str
+) -> tuple[AuthorityLink, AuthorityList]:
+    """Return the change from this set to the next, which is in the blocks from `first` to `last`."""
 
     async def changed(at: bytes) -> bool:
         return await _set_of(chain, at) > voters.set_id

@@ -126,7 +126,9 @@ async def _lease_facts(chain: TypedStorage, facts: AuditFacts, at: bytes) -> Aud
 async def _with_bills(
     chain: TypedStorage, facts: AuditFacts, leases: list[LeaseOfTask], at: bytes
 ) -> AuditFacts:
-    hosts = await chain.hosts_named((lease.record.host for lease in leases), at)
+    # Whoever shows a task shows all of its leases.
+    tasks = {lease.task.id: lease.task for lease in leases}
+    hosts = await chain.hosts_named((other.record.host for task in tasks.values() for other in task.leases), at)
     params = await chain.params("Tasks", at)
     bills = tuple(
         check_bill(

@@ -22,6 +22,8 @@ from offchain.services.block_search import first_block_where
 
 _STORED_EVERY: Final = 512
 """Nodes keep the justification of the first block that becomes final at or after each multiple of this number."""
+_NEAR: Final = 1_024
+"""Blocks up to the newest final one for which a node is asked for the finality of a block itself, with all headers."""
 _WAIT_S: Final = 60.0
 _FINALITY: Final = "The finality of the block"
 _ARCHIVE: Final = "Use a node with --state-pruning archive, or start from a newer checkpoint (--checkpoint)."
@@ -121,8 +123,8 @@ async def _finality(chain: ProofChain, block: BlockRef) -> _Finalised:
 async def _justification(chain: ProofChain, number: int) -> Justification:
     """Return a justification for a block or a later one that is not far away."""
     head = await chain.finalized_head()
-    if head.number - number > MOST_DESCENDANTS // 2:
-        # For an old block a node would answer with the headers of its whole authority set.
+    if head.number - number > _NEAR:
+        # The node would answer with the headers up to the end of the block's authority set.
         return await _stored_justification(chain, number, head.number)
     raw = await chain.finality_proof(number)
     found = None if raw is None else _of_finality_proof(raw)

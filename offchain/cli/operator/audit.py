@@ -10,10 +10,10 @@ import click
 
 from offchain.adapters.keys import ss58
 from offchain.cli.kit import network, options
-from offchain.cli.kit.audit_views import audit_plain, print_audit
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, size_text
 from offchain.cli.kit.session import CONNECT_SECONDS, opened, run
+from offchain.cli.operator.audit_views import audit_plain, print_audit
 from offchain.core.proofs.checkpoint import MOST_CHECKPOINT_BYTES, Checkpoint, decode_checkpoint
 from offchain.core.proofs.proof_file import MOST_FILE_BYTES
 from offchain.core.proofs.subject import ProofSubject, SubjectKind, leases_subject, task_subject

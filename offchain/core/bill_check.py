@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from offchain.core.pricing import fee
@@ -23,8 +23,8 @@ class BillBasis(StrEnum):
     NOTHING = "nothing_owed"
     """The lease never started, and nothing is owed for it."""
     RECORD = "record_only"
-    """The amount on the chain follows from more than the record of the lease: retained data, a rental that was stopped in
-    between, a verdict, or downtime that was found later."""
+    """The amount on the chain follows from more than the record of the lease: retained data, a rental that was
+    stopped in between, a verdict, or downtime that was found later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ def check_bill(
         elif recorded == charge:
             basis, billed_ms, fee_by_rule = BillBasis.PLACEMENT, charged_ms, charge
     else:
-        bill = ended_bill(lease, kind, None, host_downtime_ms)
+        # A bill is at least what is paid already; without that floor, the time alone has to give the amount.
+        bill = ended_bill(replace(lease, escrow=replace(escrow, paid=0)), kind, None, host_downtime_ms)
         if bill.since_ms is not None:
             owed, billed_ms, basis = bill.owed, bill.billed_ms, BillBasis.TIME
     return LeaseBillCheck(

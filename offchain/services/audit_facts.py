@@ -1,7 +1,7 @@
 """The facts about a subject of a proof, read from a node or from a proof by the same queries.
 
-A prover notes the storage keys of these queries; a verifier answers them from the proof. So a proof has exactly what its
-facts need, and a verifier never follows the choice of a prover.
+A prover notes the storage keys of these queries; a verifier answers them from the proof. So a proof has exactly what
+its facts need, and a verifier never follows the choice of a prover.
 """
 
 from __future__ import annotations
@@ -123,9 +123,7 @@ async def _lease_facts(chain: TypedStorage, facts: AuditFacts, at: bytes) -> Aud
     return replace(facts, tasks=tuple(tasks.values()), missing_leases=tuple(missing))
 
 
-async def _with_bills(
-    chain: TypedStorage, facts: AuditFacts, leases: list[LeaseOfTask], at: bytes
-) -> AuditFacts:
+async def _with_bills(chain: TypedStorage, facts: AuditFacts, leases: list[LeaseOfTask], at: bytes) -> AuditFacts:
     # Whoever shows a task shows all of its leases.
     tasks = {lease.task.id: lease.task for lease in leases}
     hosts = await chain.hosts_named((other.record.host for task in tasks.values() for other in task.leases), at)
@@ -146,12 +144,13 @@ async def _with_bills(
 
 async def _account_facts(chain: TypedStorage, address: str, at: bytes) -> AccountFacts:
     held = await chain.port.query("Balances", "Holds", (address,), at) or ()
+    bond = await chain.read(storage.tasks_schedulers, address, at=at)
     verifier = await chain.read(storage.verification_verifiers, address, at=at)
     return AccountFacts(
         address,
         await chain.balance(address, at),
         tuple(Hold(address, hold_reason(hold["id"]), hold["amount"]) for hold in held),
-        await chain.read(storage.tasks_schedulers, address, at=at),
+        bond,
         None if verifier is None else verifier.bond,
     )
 

@@ -54,8 +54,8 @@ async def build_proof(
     """Return the proof of the facts about a subject in the state of a final block.
 
     `at`: the number of the block; None: the newest final one. `checkpoint`: start from it instead of genesis. `notify`
-    receives what is done now, for people who wait. Raises BadValue for a block that is not final, BadReply for what the node
-    does not serve, ProofRefused for a state that this program cannot read.
+    receives what is done now, for people who wait. Raises BadValue for a block that is not final, BadReply for what the
+    node does not serve, ProofRefused for a state that this program cannot read.
     """
     block = await _final_block(chain, at)
     notify(f"Reading the state of block {block.number}.")
@@ -96,7 +96,9 @@ async def _genesis(chain: ProofChain) -> GenesisPart:
         nodes = await chain.read_proof([AUTHORITIES_KEY], digest)
     except BadReply as error:
         if error.code == "state_pruned":
-            raise BadReply("The chain node does not keep the state of block 0.", _ARCHIVE, code="state_pruned") from None
+            raise BadReply(
+                "The chain node does not keep the state of block 0.", _ARCHIVE, code="state_pruned"
+            ) from None
         raise
     return GenesisPart(header, tuple(sorted(nodes)))
 
@@ -228,5 +230,6 @@ async def _set_of(chain: ProofChain, at: bytes) -> int:
 
 def _inconsistent(error: ProofRefused) -> BadReply:
     return BadReply(
-        f"The chain node serves a justification that proves nothing. {error.where}: {error.reason}.", "Use another node."
+        f"The chain node serves a justification that proves nothing. {error.where}: {error.reason}.",
+        "Use another node.",
     )

@@ -70,10 +70,10 @@ def build_trie(values: Mapping[bytes, bytes], *, hashed: bool = True) -> BuiltTr
     """The trie of these values. `hashed`: in layout V1, else V0."""
     if not values:
         return BuiltTrie(BuiltNode("", b"\0", None))
-    return BuiltTrie(_build({path_of(key): value for key, value in values.items()}, hashed))
+    return BuiltTrie(_build({path_of(key): value for key, value in values.items()}, hashed=hashed))
 
 
-def _build(values: dict[str, bytes], hashed: bool) -> BuiltNode:
+def _build(values: dict[str, bytes], *, hashed: bool) -> BuiltNode:
     paths = sorted(values)
     shared = 0
     while all(len(path) > shared and path[shared] == paths[0][shared] for path in paths):
@@ -84,7 +84,7 @@ def _build(values: dict[str, bytes], hashed: bool) -> BuiltNode:
     for path in paths:
         if len(path) > shared:
             below.setdefault(path[shared], {})[path[shared + 1 :]] = values[path]
-    children = {digit: _build(rest, hashed) for digit, rest in below.items()}
+    children = {digit: _build(rest, hashed=hashed) for digit, rest in below.items()}
     is_long = hashed and value is not None and len(value) > HASHED_OVER
     if not children:
         head = _head(0x20, 5, shared) if is_long else _head(0x40, 6, shared)

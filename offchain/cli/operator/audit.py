@@ -35,8 +35,8 @@ def _genesis_hash(text: str) -> bytes:
 def audit() -> None:
     """Prove a bill, an account or a host with a file, and verify such files offline.
 
-    A proof leads from the genesis hash of the chain to the records: nobody who made, sent or stores it has to be trusted
-    (docs/audit.md). The sum of all coins of the chain: gantry doctor --audit.
+    A proof leads from the genesis hash of the chain to the records: nobody who made, sent or stores it has to be
+    trusted (docs/audit.md). The sum of all coins of the chain: gantry doctor --audit.
 
     \b
     Examples:
@@ -64,7 +64,10 @@ def _proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
         [
             click.option("--output", "-o", required=True, type=_FILE, help="Write the proof to this file."),
             click.option(
-                "--at", metavar="BLOCK", type=click.IntRange(1), help="Prove the state of this final block. Else the newest."
+                "--at",
+                metavar="BLOCK",
+                type=click.IntRange(1),
+                help="Prove the state of this final block. Else the newest.",
             ),
             _CHECKPOINT,
         ],
@@ -196,8 +199,8 @@ def _prove(
 def verify(file: Path, genesis: bytes, checkpoint: Path | None, save_checkpoint: Path | None, as_json: bool) -> None:
     """Verify a proof and print what it proves. Uses no network: nothing but the genesis hash is trusted.
 
-    The exit status is 1 if any part of the proof is wrong, and the message names the part; it is also 1 if a bill does not
-    follow from the records by the rules.
+    The exit status is 1 if any part of the proof is wrong, and the message names the part; it is also 1 if a bill does
+    not follow from the records by the rules.
 
     \b
     Examples:

@@ -56,15 +56,18 @@ def print_audit(result: AuditResult) -> None:
     verified, facts = result.verified, result.facts
     start = "genesis" if result.proof.genesis is not None else f"the checkpoint of set {result.proof.first_set}"
     changes = counted(len(result.proof.links), "change")
+    signatures = counted(verified.signatures, "signature")
     details(
         [
             ("Verified", f"block {verified.header.number}, 0x{verified.header.hash.hex()}"),
-            ("Chain", f"genesis 0x{verified.checkpoint.genesis_hash.hex()}, runtime {gen.SPEC_NAME} {gen.SPEC_VERSION}"),
+            (
+                "Chain",
+                f"genesis 0x{verified.checkpoint.genesis_hash.hex()}, runtime {gen.SPEC_NAME} {gen.SPEC_VERSION}",
+            ),
             ("Time of the block", time_text(facts.now_ms)),
             (
                 "Finality",
-                f"authority set {verified.finalised_by.set_id}, {changes} of authorities after {start}, "
-                f"{counted(verified.signatures, 'signature')}",
+                f"authority set {verified.finalised_by.set_id}, {changes} of authorities after {start}, {signatures}",
             ),
         ]
     )
@@ -176,7 +179,12 @@ def _subject_plain(facts: AuditFacts) -> dict[str, Any]:
     subject = facts.subject
     match subject.kind:
         case SubjectKind.TASK:
-            return {"kind": "task", "task": subject.numbers[0], "exists": bool(facts.tasks), "next_task": facts.next_task}
+            return {
+                "kind": "task",
+                "task": subject.numbers[0],
+                "exists": bool(facts.tasks),
+                "next_task": facts.next_task,
+            }
         case SubjectKind.LEASES:
             return {"kind": "leases", "leases": list(subject.numbers), "missing": list(facts.missing_leases)}
     return {"kind": subject.kind.name.lower(), "address": ss58.encode(subject.key)}
@@ -191,7 +199,10 @@ def _account_plain(account: AccountFacts) -> dict[str, Any]:
         "address": account.address,
         "free": account.balance.free,
         "held": account.balance.held,
-        "holds": [{"reason": None if hold.reason is None else str(hold.reason), "amount": hold.amount} for hold in account.holds],
+        "holds": [
+            {"reason": None if hold.reason is None else str(hold.reason), "amount": hold.amount}
+            for hold in account.holds
+        ],
         "scheduler_bond": account.scheduler_bond,
         "verifier_bond": account.verifier_bond,
     }

@@ -41,20 +41,24 @@ class Checkpoint:
 def decode_checkpoint(text: str, source: str) -> Checkpoint:
     """Return the checkpoint in a file with this name. Raises BadValue."""
     try:
-        plain = json.loads(text)
-        if not isinstance(plain, dict) or set(plain) != _FIELDS or plain["format"] != _FORMAT:
-            raise ValueError(f"its fields are not those of {_FORMAT}")
-        authorities = tuple((_bytes32(key), _number(weight, 64)) for key, weight in plain["authorities"])
-        if not 1 <= len(authorities) <= MOST_AUTHORITIES:
-            raise ValueError(f"it has {len(authorities)} authorities, and 1 to {MOST_AUTHORITIES} are allowed")
-        return Checkpoint(
-            _bytes32(plain["genesis_hash"]),
-            _number(plain["block"], 32),
-            _bytes32(plain["block_hash"]),
-            VoterSet(_number(plain["set_id"], 64), authorities),
-        )
+        return _checkpoint(json.loads(text))
     except (ValueError, TypeError, RecursionError) as error:
         raise BadValue(f"{source} is not a checkpoint: {error}.", _HINT) from None
+
+
+def _checkpoint(plain: Any) -> Checkpoint:
+    """Return the checkpoint in a JSON value. Raises ValueError, TypeError."""
+    if not isinstance(plain, dict) or set(plain) != _FIELDS or plain["format"] != _FORMAT:
+        raise ValueError(f"its fields are not those of {_FORMAT}")
+    authorities = tuple((_bytes32(key), _number(weight, 64)) for key, weight in plain["authorities"])
+    if not 1 <= len(authorities) <= MOST_AUTHORITIES:
+        raise ValueError(f"it has {len(authorities)} authorities, and 1 to {MOST_AUTHORITIES} are allowed")
+    return Checkpoint(
+        _bytes32(plain["genesis_hash"]),
+        _number(plain["block"], 32),
+        _bytes32(plain["block_hash"]),
+        VoterSet(_number(plain["set_id"], 64), authorities),
+    )
 
 
 def _hex(data: bytes) -> str:

@@ -1,13 +1,15 @@
 """Finality of a header: signatures of GRANDPA's voters with more than two thirds of the weight.
 
 A precommit for a block supports each of its ancestors. The rules are those of `finality_grandpa::validate_commit`, made
-stricter where that makes a proof unambiguous: each voter counts once, and nothing is there that the proof does not need.
+stricter where that makes a proof unambiguous: each voter counts once, and nothing is there that the proof does not
+need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from nacl.exceptions import BadSignatureError
@@ -25,7 +27,7 @@ _MOST_WEIGHT: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
-    """The authorities that finalise blocks. `set_id` counts the changes since genesis and is a part of what they sign."""
+    """The authorities that finalise blocks. `set_id`: the number of changes since genesis, a part of what they sign."""
 
     set_id: int
     authorities: AuthorityList
@@ -112,7 +114,7 @@ def check_finality(header: BlockHeader, votes: FinalityVotes, voters: VoterSet, 
 
 
 def _refuse_disorder(keys: list[bytes], what: str, where: str) -> None:
-    for before, after in zip(keys, keys[1:], strict=False):
+    for before, after in pairwise(keys):
         if before >= after:
             raise ProofRefused(where, f"{what} is there twice, or not in its order: 0x{after.hex()}")
 
@@ -154,8 +156,8 @@ class Justification:
     def quorum(self, header: BlockHeader, voters: VoterSet, where: str) -> FinalityVotes:
         """Return as few of the votes as finalise the header that the justification is for. Raises ProofRefused.
 
-        Votes for the header itself come first, because they need no further headers. A vote that does not verify here is
-        left out: nodes accept some encodings of ed25519 signatures that libsodium refuses.
+        Votes for the header itself come first, because they need no further headers. A vote that does not verify here
+        is left out: nodes accept some encodings of ed25519 signatures that libsodium refuses.
         """
         if header.hash != self.target_hash:
             raise ProofRefused(where, f"the justification is not for {header}, but for block {self.target_number}")

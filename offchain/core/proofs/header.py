@@ -97,8 +97,8 @@ def read_authorities(reader: ProofReader) -> AuthorityList:
 def scheduled_change(header: BlockHeader, where: str) -> AuthorityList | None:
     """Return the authorities that finalise the blocks after this one; None if they do not change.
 
-    Raises ProofRefused for a change that cannot be followed: one that was forced after GRANDPA had stalled, or that is in
-    force only some blocks later, which this chain's runtime never schedules.
+    Raises ProofRefused for a change that cannot be followed: one that was forced after GRANDPA had stalled, or that is
+    in force only some blocks later, which this chain's runtime never schedules.
     """
     found: AuthorityList | None = None
     for log in header.grandpa_logs:

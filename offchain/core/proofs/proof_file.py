@@ -19,7 +19,7 @@ VERSION: Final = 1
 MOST_FILE_BYTES: Final = 64 << 20
 MOST_LINKS: Final = 65_536
 MOST_DESCENDANTS: Final = 2_048
-"""Headers from the block of a proof to the block that the votes finalise. Nodes keep votes at least every 512 blocks."""
+"""Headers from the block of a proof to the block that the votes finalise. Nodes keep votes for every 512 blocks."""
 MOST_METADATA_BYTES: Final = 4 << 20
 
 
@@ -129,9 +129,7 @@ def _read_genesis(reader: ProofReader) -> GenesisPart | None:
 
 
 def _read_nodes(reader: ProofReader) -> tuple[bytes, ...]:
-    nodes = tuple(
-        reader.sized(MOST_NODE_BYTES, "a trie node") for _ in range(reader.count(MOST_NODES, "trie nodes"))
-    )
+    nodes = tuple(reader.sized(MOST_NODE_BYTES, "a trie node") for _ in range(reader.count(MOST_NODES, "trie nodes")))
     if list(nodes) != sorted(nodes):
         raise reader.refuse("its trie nodes are not in their order")
     return nodes

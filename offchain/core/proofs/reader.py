@@ -1,7 +1,7 @@
 """Strict reader of the SCALE bytes in proofs: bounded lists, one encoding for each value, no recursion.
 
-The chain codec in `offchain.adapters.chain` is led by metadata and reads values of any depth. The shapes here are fixed,
-and their bytes come from strangers.
+The chain codec in `offchain.adapters.chain` is led by metadata and reads values of any depth. The shapes here are
+fixed, and their bytes come from strangers.
 """
 
 from __future__ import annotations

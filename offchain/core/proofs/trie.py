@@ -1,8 +1,8 @@
 """Values and absences in the state trie of a block, read from a part of its nodes.
 
 The trie is the base-16 Patricia-Merkle trie of sp-trie with Blake2b-256, in both layouts: V0 stores values in nodes, V1
-stores the hash of a value with more than 32 bytes. A node names its children by hash, or contains them if their encoding is
-shorter than a hash.
+stores the hash of a value with more than 32 bytes. A node names its children by hash, or contains them if their
+encoding is shorter than a hash.
 """
 
 from __future__ import annotations

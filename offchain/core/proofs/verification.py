@@ -37,8 +37,8 @@ class VerifiedProof:
 def verify_proof(proof: AuditProof, genesis_hash: bytes, checkpoint: Checkpoint | None) -> VerifiedProof:
     """Verify everything but the values in the state. Raises ProofRefused, which names the part that failed.
 
-    A proof with a genesis part is verified from there; a checkpoint must then agree with it. Otherwise the proof must start
-    at the checkpoint.
+    A proof with a genesis part is verified from there; a checkpoint must then agree with it. Otherwise the proof must
+    start at the checkpoint.
     """
     known = _starting_point(proof, genesis_hash, checkpoint)
     signatures = 0
@@ -57,7 +57,7 @@ def verify_proof(proof: AuditProof, genesis_hash: bytes, checkpoint: Checkpoint 
     if checkpoint is not None and checkpoint.voters.set_id > known.voters.set_id:
         raise ProofRefused(
             _START,
-            f"it ends with authority set {known.voters.set_id}, before set {checkpoint.voters.set_id} of the checkpoint",
+            f"it ends with authority set {known.voters.set_id}, and the checkpoint has set {checkpoint.voters.set_id}",
             "Give a checkpoint of an earlier set, or have the proof made for a newer block.",
         )
     _check_descendants(proof)

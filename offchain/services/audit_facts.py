@@ -63,11 +63,13 @@ class AuditFacts:
     host: HostFacts | None = None
 
 
-async def read_facts(chain: TypedStorage, subject: ProofSubject, at: bytes) -> AuditFacts:
+async def read_facts(chain: TypedStorage, subject: ProofSubject, at: bytes, genesis_hash: bytes) -> AuditFacts:
     """Return the facts about a subject in the state of a block.
 
-    Raises ProofRefused if the state was written by a runtime that this program does not know.
+    Raises ProofRefused if the state belongs to another chain, or was written by a runtime that this program does not
+    know.
     """
+    await _require_chain(chain, at, genesis_hash)
     await _require_known_runtime(chain, at)
     facts = AuditFacts(subject, await chain.now_ms(at), await chain.next_task(at))
     match subject.kind:
@@ -78,6 +80,18 @@ async def read_facts(chain: TypedStorage, subject: ProofSubject, at: bytes) -> A
         case SubjectKind.ACCOUNT:
             return replace(facts, account=await _account_facts(chain, ss58.encode(subject.key), at))
     return await _host_facts(chain, facts, at)
+
+
+async def _require_chain(chain: TypedStorage, at: bytes, genesis_hash: bytes) -> None:
+    """Check that the state has the hash of the genesis block, which the runtime keeps.
+
+    GRANDPA's signatures do not name the chain: where validators use a key on two chains, blocks of the one have valid
+    signatures for the other.
+    """
+    found = await chain.port.query("System", "BlockHash", (0,), at)
+    if found != genesis_hash:
+        named = "none" if found is None else f"0x{found.hex()}"
+        raise ProofRefused("The chain", f"the state of the block names the genesis hash {named}")
 
 
 async def _require_known_runtime(chain: TypedStorage, at: bytes) -> None:

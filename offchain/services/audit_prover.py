@@ -60,7 +60,7 @@ async def build_proof(
     block = await _final_block(chain, at)
     notify(f"Reading the state of block {block.number}.")
     with chain.noted_keys() as keys:
-        await read_facts(TypedStorage(chain), subject, block.hash)
+        await read_facts(TypedStorage(chain), subject, block.hash, await chain.genesis_hash())
     nodes = await chain.read_proof(sorted(keys), block.hash)
     notify(f"Reading the finality of block {block.number}.")
     finalised = await _finality(chain, block)

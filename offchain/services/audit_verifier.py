@@ -34,7 +34,7 @@ async def verify_file(data: bytes, genesis_hash: bytes, checkpoint: Checkpoint |
     block = BlockRef(verified.header.number, verified.header.hash)
     storage = TypedStorage(ProvenStorage(runtime, block, verified.state.read))
     try:
-        facts = await read_facts(storage, proof.subject, block.hash)
+        facts = await read_facts(storage, proof.subject, block.hash, genesis_hash)
     except BadReply as error:
         raise ProofRefused("The storage proof", f"a value cannot be read: {error.message}") from None
     verified.state.refuse_unused()

@@ -130,6 +130,8 @@ class SampleChain:
 
     state: dict[bytes, bytes] = field(default_factory=lambda: encoded_state(task_state()))
     hashed: bool = True
+    named_genesis: bytes | None = None
+    """The genesis hash in the state; None: that of this chain."""
 
     def __post_init__(self) -> None:
         self.sets = [VALIDATORS[first : first + 4] for first in range(3)]
@@ -137,6 +139,8 @@ class SampleChain:
             {AUTHORITIES_KEY: authorities_of(self.sets[0]), b"other": b"value"}, hashed=self.hashed
         )
         self.genesis = make_header(0, bytes(32), self.genesis_state.hash)
+        named = encoded_state({("System", "BlockHash", 0): self.named_genesis or self.genesis.hash})
+        self.state = {**self.state, **named}
         self.trie: BuiltTrie = build_trie(self.state, hashed=self.hashed)
         self.changes = [
             make_header(10, blake2(b"9"), blake2(b"a"), [change_log(self.sets[1])]),
@@ -167,6 +171,7 @@ class SampleChain:
     def task_keys(self, task: int = TASK) -> list[bytes]:
         """The storage keys that the facts about the task need, written out once more."""
         wanted: list[tuple[Any, ...]] = [
+            ("System", "BlockHash", 0),
             ("System", "LastRuntimeUpgrade"),
             ("MultiBlockMigrations", "Cursor"),
             ("Timestamp", "Now"),

@@ -36,6 +36,7 @@ MIN_CHARGE_MS = 60_000
 
 def keys_of(*items):
     common = (
+        ("System", "BlockHash", 0),
         ("System", "LastRuntimeUpgrade"),
         ("MultiBlockMigrations", "Cursor"),
         ("Timestamp", "Now"),
@@ -115,7 +116,7 @@ def test_leases_are_proven_with_their_tasks_and_hosts():
     sample = SampleChain()
     other = lease_id(99, 1, 2)
     subject = leases_subject({LEASE, other, LEASE + 1})
-    keys = [key for key in sample.task_keys() if key not in keys_of(*account_keys(TENANT))[4:]]
+    keys = [key for key in sample.task_keys() if key not in keys_of(*account_keys(TENANT))[5:]]
     keys += [key for key in sample.task_keys(99) if key not in keys]
     facts = verified(sample, sample.proof(keys, subject)).facts
     assert [bill.lease for bill in facts.bills] == [LEASE]
@@ -157,6 +158,14 @@ def test_a_host_that_is_not_registered_is_proven_absent():
     facts = verified(sample, sample.proof(keys_of(*of_host), subject)).facts
     assert facts.host is not None
     assert facts.host.record is None
+
+
+def test_the_state_of_another_chain_with_the_same_authorities_is_refused():
+    other = SampleChain(named_genesis=bytes(32))
+    assert other.genesis.hash == SampleChain().genesis.hash
+    assert f"The chain: the state of the block names the genesis hash 0x{bytes(32).hex()}" in refusal(
+        other, other.proof()
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,27 +12,18 @@ import pytest_asyncio
 
 from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.adapters.chain.typed import AccountBalance, GantryChain
-from offchain.adapters.keys import ss58
-from offchain.adapters.keys.signer import from_uri
 from offchain.core.proofs.proof_file import decode_proof
-from offchain.core.proofs.subject import ProofSubject, SubjectKind, task_subject
-from offchain.devnet.node_rpc import NodeRpc
+from offchain.core.proofs.subject import task_subject
 from offchain.devnet.release import binaries
 from offchain.errors import BadReply, BadValue
-from offchain.ports import Call
 from offchain.services import audit_prover
 from offchain.services.audit_prover import build_proof
 from offchain.services.audit_verifier import AuditResult, verify_file
+from tests.support.changed_authorities import ACCOUNT, ALICE, CHANGES, EPOCHS, chain_with_changes
 from tests.support.development_node import DevelopmentNode
 from tests.support.fast_chain import fast
 from tests.support.local_network import ROOT, Done, Net, run
-from tests.support.real_chain import Chain, chain_of
-
-EPOCHS = {"validators": {"epochSlots": 10}}
-ALICE = from_uri("//Alice")
-ACCOUNT = ProofSubject(SubjectKind.ACCOUNT, key=ss58.decode(ALICE.address))
-CHANGES = 2
-
+from tests.support.real_chain import Chain
 
 async def verify_without_network(file: Path, genesis: str) -> Done:
     """Run the command in a network namespace of its own, which has no interface that is up."""
@@ -101,26 +92,8 @@ async def test_a_block_that_is_not_final_is_refused(net: Net, tmp_path: Path):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def changed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chain]:
-    """A node that has replaced its validator's keys, and so GRANDPA's authorities, twice."""
-    async with chain_of(tmp_path_factory.mktemp("sets") / "node", EPOCHS) as chain:
-        for number in range(1, CHANGES + 1):
-            await rotate_keys(chain)
-
-            async def is_in_force(wanted: int = number) -> bool:
-                head = await chain.link.finalized_head()
-                return int(await chain.link.query("Grandpa", "CurrentSetId", (), head.hash) or 0) >= wanted
-
-            await chain.until(is_in_force, f"authority set {number}")
-        head = await chain.link.finalized_head()
-        await chain.block_with(head.number + 2)
+    async with chain_with_changes(tmp_path_factory.mktemp("sets") / "node") as chain:
         yield chain
-
-
-async def rotate_keys(chain: Chain) -> None:
-    made = NodeRpc(chain.port).call("author_rotateKeysWithOwner", f"0x{ALICE.public_key.hex()}")
-    keys, proof = (bytes.fromhex(made[name][2:]) for name in ("keys", "proof"))
-    call = Call("Session", "set_keys", {"keys": {"babe": keys[:32], "grandpa": keys[32:]}, "proof": proof})
-    await chain.do(ALICE, call)
 
 
 async def proven(chain: Chain, **options: Any) -> tuple[AuditResult, bytes]:

@@ -107,6 +107,20 @@ class BadReply(TheirError):  # noqa: N818
     code = "bad_reply"
 
 
+class ProofRefused(TheirError):  # noqa: N818
+    """A proof that does not prove what it states. `where`: the part of the proof; `reason`: what is wrong with it."""
+
+    code = "proof_refused"
+
+    def __init__(self, where: str, reason: str, hint: str = "") -> None:
+        super().__init__(
+            f"The proof is refused. {where}: {reason}.",
+            hint or "Do not rely on this file: it is damaged, was altered, or is a proof for another chain.",
+        )
+        self.where = where
+        self.reason = reason
+
+
 class ChainBehind(ChainUnreachable):
     """The node has fewer final blocks than were processed: it syncs, is behind, or its database was removed.
 

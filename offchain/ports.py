@@ -24,6 +24,7 @@ __all__ = [
     "ItemDocumentation",
     "SignedExtrinsic",
     "Signer",
+    "StoragePort",
 ]
 
 
@@ -139,7 +140,40 @@ class Signer(Protocol):
         ...
 
 
-class ChainPort(Protocol):
+class StoragePort(Protocol):
+    """Queries of the chain's storage: at a node, or in a proof, which has only what it proves."""
+
+    async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
+        """A storage value; None where it is absent and has no default. `at`: block hash, else the best block."""
+        ...
+
+    async def query_map(
+        self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """All entries below a key prefix: (remaining key part or tuple of parts, value)."""
+        ...
+
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """The values of one item with several keys, in their order, at one block; each as of :meth:`query`."""
+        ...
+
+    async def block_values(self, keys: Sequence[StorageKey], at: bytes) -> BlockValues:
+        """The time of a block and the values of several items there, in one request; each value as of :meth:`query`."""
+        ...
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """At most `limit` (1 to 1000) entries of a map with one key, in the order of the keys' hashes.
+
+        `after`: the key of the entry before the first; None: from the start.
+        """
+        ...
+
+
+class ChainPort(StoragePort, Protocol):
     """A connection to one chain. After a restart of the node, calls reconnect and wait, within a timeout.
 
     Raises :class:`ChainUnreachable`, :class:`WrongChain`, :class:`SubmitRefused` (see :mod:`offchain.errors`).
@@ -186,35 +220,6 @@ class ChainPort(Protocol):
 
     def best(self) -> AsyncGenerator[BlockRef, None]:
         """Yield best heads."""
-        ...
-
-    async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
-        """A storage value; None where it is absent and has no default. `at`: block hash, else the best block."""
-        ...
-
-    async def query_map(
-        self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
-    ) -> list[tuple[Any, Any]]:
-        """All entries below a key prefix: (remaining key part or tuple of parts, value)."""
-        ...
-
-    async def query_many(
-        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
-    ) -> list[Any | None]:
-        """The values of one item with several keys, in their order, at one block; each as of :meth:`query`."""
-        ...
-
-    async def block_values(self, keys: Sequence[StorageKey], at: bytes) -> BlockValues:
-        """The time of a block and the values of several items there, in one request; each value as of :meth:`query`."""
-        ...
-
-    async def query_page(
-        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
-    ) -> list[tuple[Any, Any]]:
-        """At most `limit` (1 to 1000) entries of a map with one key, in the order of the keys' hashes.
-
-        `after`: the key of the entry before the first; None: from the start.
-        """
         ...
 
     async def constant(self, pallet: str, name: str) -> Any:

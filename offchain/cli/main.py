@@ -37,6 +37,11 @@ _COMMANDS = {
         "chain",
         "Show the history of a task, a lease or a host from the chain's events alone.",
     ),
+    "audit": (
+        "operator.audit",
+        "audit",
+        "Prove a bill, an account or a host with a file, and verify such files offline.",
+    ),
     "account": ("tenant.account", "account", "Create, import, list and show accounts and their balances."),
     "manifest": ("tenant.manifest", "manifest", "Check a manifest, or print it as it is stored on the chain."),
     "doctor": ("operator.doctor", "doctor", "Check this machine; with --audit: add up every coin on the chain."),

@@ -35,7 +35,7 @@ async def read_audit_input(chain: ChainPort, at: BlockRef) -> AuditInput:
         total_issuance=int(await chain.query("Balances", "TotalIssuance", at=at.hash) or 0),
         total_escrowed=await GantryChain(chain).total_escrowed(at.hash),
         balances=[Balance(account, info["data"]["free"], info["data"]["reserved"]) for account, info in accounts],
-        holds=[Hold(account, _reason(hold["id"]), hold["amount"]) for account, holds in held for hold in holds],
+        holds=[Hold(account, hold_reason(hold["id"]), hold["amount"]) for account, holds in held for hold in holds],
         expected_holds=await _expected_holds(GantryChain(chain), at.hash),
     )
 
@@ -85,7 +85,7 @@ async def _expected_verification_holds(chain: GantryChain, at: bytes) -> list[Ex
     return expected_holds
 
 
-def _reason(identity: Any) -> Reason | None:
+def hold_reason(identity: Any) -> Reason | None:
     """Return the reason of a hold, which has the plain form `{pallet: reason}`."""
     if not isinstance(identity, dict):
         return None

@@ -15,6 +15,7 @@ from offchain.devnet.paths import ROOT, cache_dir
 # The last one removes tasks that others look at.
 NETWORK_TESTS: Final = (
     "api",
+    "audit_proofs",
     "kills",
     "life",
     "gateway",

@@ -12,7 +12,7 @@ from typing import Any
 
 from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcClient, RpcConnectionLost, RpcRefused
-from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.storage_queries import StorageQueries, as_hex, unhex
 from offchain.backoff import backoff
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
@@ -26,7 +26,7 @@ from offchain.ports import (
     SignedExtrinsic,
     Signer,
 )
-from offchain.schema.chain_types.values import compact
+from offchain.schema.chain_types.values import blake2_256, compact
 
 _TERMS_AGE_S = 2.0
 DEEPEST_FORK = 8
@@ -66,19 +66,22 @@ def refusal_of(code: int, text: str) -> SubmitRefusal:
     return next((kind for part, kind in _BY_TEXT.items() if part in text), SubmitRefusal.INVALID)
 
 
-def header_ref(header: dict[str, Any]) -> BlockRef:
-    """Number and hash of a block, from its header in JSON."""
-    number = int(header["number"], 16)
+def header_bytes(header: dict[str, Any]) -> bytes:
+    """The encoding of a header in JSON; its BLAKE2b-256 is the hash of the block."""
     logs = header["digest"]["logs"]
-    raw = (
+    return (
         unhex(header["parentHash"])
-        + compact(number)
+        + compact(int(header["number"], 16))
         + unhex(header["stateRoot"])
         + unhex(header["extrinsicsRoot"])
         + compact(len(logs))
         + b"".join(unhex(log) for log in logs)
     )
-    return BlockRef(number, blake2_256(raw))
+
+
+def header_ref(header: dict[str, Any]) -> BlockRef:
+    """Number and hash of a block, from its header in JSON."""
+    return BlockRef(int(header["number"], 16), blake2_256(header_bytes(header)))
 
 
 @dataclass(slots=True)

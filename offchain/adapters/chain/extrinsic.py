@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from offchain.adapters.chain.runtime import ChainRuntime, blake2_256
+from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.scale_decode import read_compact
 from offchain.errors import WrongChain
 from offchain.ports import BlockRef, Call, SignedExtrinsic, Signer
-from offchain.schema.chain_types.values import compact
+from offchain.schema.chain_types.values import blake2_256, compact
 
 _SIGNED_V4 = 0x84
 _BARE = (0x04, 0x05)

@@ -12,11 +12,7 @@ from offchain.adapters.chain.scale_decode import ScaleDecoder
 from offchain.adapters.chain.scale_encode import ScaleEncoder
 from offchain.errors import BadReply, BadValue
 from offchain.ports import Call, ChainEvent, DispatchFailure, ItemDocumentation
-
-
-def blake2_256(data: bytes) -> bytes:
-    """BLAKE2b of 32 bytes, the hash of blocks, extrinsics and long payloads."""
-    return blake2b(data, digest_size=32).digest()
+from offchain.schema.chain_types.values import blake2_256
 
 
 def _twox(data: bytes, words: int) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, overload
 
-from offchain.ports import ChainPort
+from offchain.ports import ChainPort, StoragePort
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.schema.chain_types.ids import key_task, lease_id, lease_parts, page_tasks, task_key
@@ -68,10 +68,10 @@ class LeaseOfTask:
     record: gen.Lease
 
 
-class GantryChain:
-    """Typed queries over a :class:`ChainPort`. `at` is a block hash; without it, the newest block is read."""
+class TypedStorage:
+    """Typed queries over a :class:`StoragePort`. `at` is a block hash; without it, the newest block is read."""
 
-    def __init__(self, port: ChainPort) -> None:
+    def __init__(self, port: StoragePort) -> None:
         self.port = port
 
     async def read(self, item: StorageItem[T], *params: Any, at: bytes | None = None) -> T | None:
@@ -243,3 +243,12 @@ class GantryChain:
                 return gen.TasksParams.decode(plain)
             case "Billing":
                 return gen.BillingParams.decode(plain)
+
+
+class GantryChain(TypedStorage):
+    """Typed queries over a connection to a chain."""
+
+    port: ChainPort
+
+    def __init__(self, port: ChainPort) -> None:
+        super().__init__(port)

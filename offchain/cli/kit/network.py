@@ -42,7 +42,7 @@ def choose_node(url: str | None) -> NodeEndpoint:
     """Return the node to use. Raises CliError if its address or genesis hash is malformed."""
     local = _local_network()
     genesis = os.environ.get("GANTRY_GENESIS")
-    pinned = _genesis(genesis, "GANTRY_GENESIS") if genesis else None
+    pinned = parse_genesis(genesis, "GANTRY_GENESIS") if genesis else None
     from_env = os.environ.get("GANTRY_URL")
     for value, source in ((url, "--url"), (from_env, "GANTRY_URL")):
         if value:
@@ -113,7 +113,7 @@ def _local_network() -> NodeEndpoint | None:
     path = state_dir() / "network.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        url, genesis = _checked(record["url"], str(path)), _genesis(record["genesis_hash"], str(path))
+        url, genesis = _checked(record["url"], str(path)), parse_genesis(record["genesis_hash"], str(path))
         engine = record.get("docker_host")
         return NodeEndpoint(
             url,
@@ -139,7 +139,8 @@ def _checked(url: object, source: str) -> str:
     return text
 
 
-def _genesis(text: object, source: str) -> bytes:
+def parse_genesis(text: object, source: str) -> bytes:
+    """Return a genesis hash. Raises CliError, which names the source of the text, if it is malformed."""
     try:
         value = bytes.fromhex(str(text).removeprefix("0x"))
     except ValueError:

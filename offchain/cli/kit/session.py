@@ -15,6 +15,7 @@ from offchain.cli.kit.output import progress
 from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
 
 T = TypeVar("T")
+C = TypeVar("C", bound=ChainPort)
 
 CONNECT_SECONDS = 10.0
 
@@ -45,7 +46,13 @@ def make_chain(network: networks.NodeEndpoint) -> ChainPort:
 async def connected(url: str | None) -> AsyncIterator[ChainPort]:
     """Yield a checked connection to the chosen network."""
     network = networks.choose_node(url)
-    chain = make_chain(network)
+    async with opened(network, make_chain(network)) as chain:
+        yield chain
+
+
+@contextlib.asynccontextmanager
+async def opened(network: networks.NodeEndpoint, chain: C) -> AsyncIterator[C]:
+    """Yield a connection once it is checked, and close it at the end."""
     try:
         await chain.connect()
         yield chain

@@ -259,10 +259,10 @@ async def read_tasks(chain: ChainPort, numbers: Iterable[int], at: bytes | None 
     tasks, now = await asyncio.gather(typed.tasks(numbers, at), typed.now_ms(at))
     names = {lease.record.host for task in tasks.values() for lease in task.leases}
     hosts = await typed.hosts_named(names, at)
-    return {number: _task_view(task, hosts, now) for number, task in tasks.items()}
+    return {number: task_view(task, hosts, now) for number, task in tasks.items()}
 
 
-def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int) -> TaskView:
+def task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int) -> TaskView:
     record, spec = task.record, task.spec
     return TaskView(
         id=task.id,

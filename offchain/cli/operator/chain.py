@@ -25,11 +25,11 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.cli.operator.schedulers import schedulers
-from offchain.errors import BadReply
 from offchain.ports import Block, ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
 from offchain.schema.chain_types.values import FINAL_TASK_STATES
 from offchain.schema.manifest.values import format_amount
+from offchain.services.block_search import first_block_where
 
 _FETCHED_AHEAD = 16
 _TELL_EVERY = 1_000
@@ -152,29 +152,6 @@ def _print_history(
     paid = f"{bill['paid_gty']} ({bill['paid']} base units), {fee} of it protocol fee; {back} refunded to {whose}"
     state = None if history.state is None else state_phrase(history.state)
     details([("State", state), ("Paid for its leases" if "host" in subject else "Paid", paid)])
-
-
-async def first_block_where(chain: ChainPort, low: int, high: int, holds: Callable[[bytes], Awaitable[bool]]) -> int:
-    """Return the first block from `low` to `high` whose state fulfils a condition that then stays fulfilled.
-
-    The condition must hold at `high`. Blocks whose state the node has pruned count as not fulfilling it.
-    """
-    while low < high:
-        middle = (low + high) // 2
-        if await _holds(chain, middle, holds):
-            high = middle
-        else:
-            low = middle + 1
-    return high
-
-
-async def _holds(chain: ChainPort, number: int, holds: Callable[[bytes], Awaitable[bool]]) -> bool:
-    try:
-        return await holds((await chain.block_ref(number)).hash)
-    except BadReply as error:
-        if error.code == "state_pruned":
-            return False
-        raise
 
 
 async def read_blocks(

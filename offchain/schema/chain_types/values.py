@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final, Generic, TypeVar
 
 LIVE_LEASE_STATES: Final = ("Pending", "Active", "Suspended")
@@ -41,3 +42,8 @@ def compact(value: int) -> bytes:
         return (value << 2 | 2).to_bytes(4, "little")
     size = (value.bit_length() + 7) // 8
     return bytes([(size - 4) << 2 | 3]) + value.to_bytes(size, "little")
+
+
+def blake2_256(data: bytes) -> bytes:
+    """Return the BLAKE2b hash of 32 bytes: that of blocks, extrinsics, trie nodes and long payloads."""
+    return blake2b(data, digest_size=32).digest()

@@ -13,11 +13,10 @@ from typing import Literal
 from chainbench.node import Node
 from offchain.adapters.chain import extrinsic
 from offchain.adapters.chain.extrinsic import SigningTerms
-from offchain.adapters.chain.runtime import blake2_256
 from offchain.adapters.keys import signer as keys
 from offchain.adapters.keys import ss58
 from offchain.ports import BlockRef, Signer
-from offchain.schema.chain_types.values import Call, compact
+from offchain.schema.chain_types.values import Call, blake2_256, compact
 
 Crypto = Literal["sr25519", "ed25519"]
 # The longest that a runtime remembers; a long run signs everything at its beginning.

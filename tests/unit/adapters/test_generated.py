@@ -14,7 +14,6 @@ from test_scale import RAW, RUNTIME, named
 
 from offchain.adapters.chain import metadata as md
 from offchain.adapters.chain.registration import registration_payload, sign_registration
-from offchain.adapters.chain.runtime import blake2_256
 from offchain.adapters.chain.typed import AccountBalance, GantryChain
 from offchain.adapters.keys.signer import from_uri, verify
 from offchain.adapters.outbox.batching import make_batch
@@ -23,6 +22,7 @@ from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types import _generated_events as events
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id, task_key
+from offchain.schema.chain_types.values import blake2_256
 from tests.support.chain_records import Tasks, ask, hardware, lease, placement, task_spec
 from tests.support.fake_chain import FakeChain
 from tests.support.real_chain import plain

@@ -1,0 +1,114 @@
+"""What proofs are made of, read from a node: headers, justifications of GRANDPA and trie nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any, Final
+
+from offchain.adapters.chain.client import SubstrateChain, header_bytes
+from offchain.adapters.chain.rpc import RpcConnectionLost, RpcRefused
+from offchain.adapters.chain.runtime import ChainRuntime
+from offchain.adapters.chain.storage_queries import as_hex, unhex
+from offchain.errors import BadReply
+
+_KEYS_AT_ONCE: Final = 500
+_HEADERS_AT_ONCE: Final = 64
+_GRANDPA_ENGINE: Final = list(b"FRNK")
+
+
+class ProofChain(SubstrateChain):
+    """A connection that also reads proofs, and notes which storage keys were queried."""
+
+    def __init__(self, url: str, *, expected_genesis: bytes | None = None, timeout: float = 30.0) -> None:
+        super().__init__(url, expected_genesis=expected_genesis, timeout=timeout)
+        self._noted: set[bytes] | None = None
+
+    @contextmanager
+    def noted_keys(self) -> Iterator[set[bytes]]:
+        """Collect the storage keys that are queried in the block of code."""
+        self._noted = set()
+        try:
+            yield self._noted
+        finally:
+            self._noted = None
+
+    async def _call(self, method: str, *params: Any) -> Any:
+        if self._noted is not None:
+            if method == "state_getStorage":
+                self._noted.add(unhex(params[0]))
+            elif method == "state_queryStorageAt":
+                self._noted.update(unhex(key) for key in params[0])
+        return await super()._call(method, *params)
+
+    async def runtime(self) -> ChainRuntime:
+        """The runtime that the generated types belong to."""
+        return await self._ready()
+
+    async def raw_metadata(self, at: bytes) -> bytes:
+        """The encoded metadata of the runtime of a block."""
+        return unhex(await self._call("state_getMetadata", as_hex(at)))
+
+    async def header(self, block_hash: bytes) -> bytes:
+        """The encoded header of a block."""
+        found = await self._call("chain_getHeader", as_hex(block_hash))
+        if found is None:
+            raise BadReply(
+                f"The chain node does not know the block {as_hex(block_hash)}.", "Use a node that is synced."
+            )
+        return header_bytes(found)
+
+    async def headers(self, first: int, last: int) -> list[bytes]:
+        """The encoded headers of final blocks, in order."""
+        if first > last:
+            return []
+        hashes = await self._call("chain_getBlockHash", list(range(first, last + 1)))
+        found: list[bytes] = []
+        for start in range(0, len(hashes), _HEADERS_AT_ONCE):
+            part = hashes[start : start + _HEADERS_AT_ONCE]
+            found += await asyncio.gather(*(self.header(unhex(one)) for one in part))
+        return found
+
+    async def read_proof(self, keys: Sequence[bytes], at: bytes) -> set[bytes]:
+        """The trie nodes that prove the values of these keys, or their absence, in the state of a block."""
+        nodes: set[bytes] = set()
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            part = [as_hex(key) for key in keys[start : start + _KEYS_AT_ONCE]]
+            answer = await self._call("state_getReadProof", part, as_hex(at))
+            nodes.update(unhex(node) for node in answer["proof"])
+        return nodes
+
+    async def finality_proof(self, number: int) -> bytes | None:
+        """The encoded `FinalityProof` of a final block: that of the last block of its authority set, or the newest one.
+
+        None where the node has stored no justification for it.
+        """
+        answer = await self._call("grandpa_proveFinality", number)
+        return None if answer is None else unhex(answer)
+
+    async def stored_justification(self, number: int) -> bytes | None:
+        """The encoded justification that the node keeps for a final block; None for most blocks."""
+        at = as_hex((await self.block_ref(number)).hash)
+        for engine, justification in (await self._call("chain_getBlock", at))["justifications"] or ():
+            if engine == _GRANDPA_ENGINE:
+                return bytes(justification)
+        return None
+
+    async def next_justification(self, timeout_s: float) -> bytes | None:
+        """The encoded justification of the next blocks that become final; None where there is none in that time."""
+        await self.connect()
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                aclosing(
+                    self._rpc.subscribe("grandpa_subscribeJustifications", "grandpa_unsubscribeJustifications")
+                ) as found,
+            ):
+                async for justification in found:
+                    return unhex(justification)
+        except TimeoutError:
+            return None
+        except (RpcRefused, RpcConnectionLost) as error:
+            raise BadReply(f"The chain node gives no justifications: {error}.", "Use another node.") from None
+        return None

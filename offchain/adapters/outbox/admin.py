@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from sqlite3 import Row
 
+from offchain.adapters.outbox.deletion import delete_intents
 from offchain.adapters.outbox.intent_values import IntentState, unpack_call
-from offchain.adapters.outbox.intents import delete_intents
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.outbox.tables import TABLES
 from offchain.errors import OurError
@@ -17,9 +17,9 @@ from offchain.ports import Call
 
 _DROPPED = "dropped with gantry outbox drop"
 _ENTRY = (
-    "SELECT i.*, (SELECT max(x.valid_until) FROM carried c JOIN flights x USING (hash) WHERE c.seq = i.seq AND x.alive)"
-    " AS valid_until, (SELECT max(x.tip) FROM carried c JOIN flights x USING (hash) WHERE c.seq = i.seq AND x.alive)"
-    " AS tip FROM intents i"
+    "SELECT i.*, (SELECT max(x.valid_until) FROM extrinsic_intents c JOIN extrinsics x ON x.id = c.extrinsic"
+    " WHERE c.seq = i.seq AND x.alive) AS valid_until, (SELECT max(x.tip) FROM extrinsic_intents c"
+    " JOIN extrinsics x ON x.id = c.extrinsic WHERE c.seq = i.seq AND x.alive) AS tip FROM intents i"
 )
 
 

@@ -93,6 +93,8 @@ class Submission:
     the same nonce and calls has a larger tip; the one that is included excludes the others.
     """
 
+    id: int
+    """Its number in the database."""
     extrinsic: SignedExtrinsic
     sent_at: int
     is_suspect: bool

@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Row
 
+from offchain.adapters.outbox.deletion import delete_intents
 from offchain.adapters.outbox.intent_values import (
     FINAL,
     CallGivenUp,
@@ -33,6 +34,7 @@ _MOST_HASHES = 10_000
 
 def _submission(row: Row) -> Submission:
     return Submission(
+        row["id"],
         SignedExtrinsic(row["data"], row["hash"], row["account"], row["nonce"], row["born"], row["valid_until"]),
         row["sent_at"],
         bool(row["doubted"]),
@@ -85,27 +87,28 @@ class IntentTable:
     def submissions(self) -> list[Submission]:
         """Extrinsics that a block may still include, by nonce."""
         rows = self._store.all(
-            "SELECT * FROM flights WHERE account = ? AND alive ORDER BY nonce, tip, hash", self._account
+            "SELECT * FROM extrinsics WHERE account = ? AND alive ORDER BY nonce, tip, hash", self._account
         )
         return [_submission(row) for row in rows]
 
     def intents_of(self, submission: Submission) -> list[SubmittedIntent]:
         """The intents in an extrinsic, by item."""
         rows = self._store.all(
-            "SELECT seq, key, attempts FROM carried JOIN intents USING (seq) WHERE hash = ? ORDER BY item",
-            submission.extrinsic.hash,
+            "SELECT seq, key, attempts FROM extrinsic_intents JOIN intents USING (seq) WHERE extrinsic = ?"
+            " ORDER BY item",
+            submission.id,
         )
         return [SubmittedIntent(row["seq"], row["key"], row["attempts"]) for row in rows]
 
     def _has_submissions(self) -> bool:
-        found = self._store.one("SELECT 1 FROM flights WHERE account = ? AND alive LIMIT 1", self._account)
+        found = self._store.one("SELECT 1 FROM extrinsics WHERE account = ? AND alive LIMIT 1", self._account)
         return found is not None
 
     def calls_of(self, submission: Submission) -> list[Call]:
         """The calls in an extrinsic, by item."""
         rows = self._store.all(
-            "SELECT i.call FROM carried JOIN intents i USING (seq) WHERE hash = ? ORDER BY item",
-            submission.extrinsic.hash,
+            "SELECT i.call FROM extrinsic_intents JOIN intents i USING (seq) WHERE extrinsic = ? ORDER BY item",
+            submission.id,
         )
         return [unpack_call(row["call"]) for row in rows]
 
@@ -132,7 +135,7 @@ class IntentTable:
 
     def extrinsic_hashes(self) -> frozenset[bytes]:
         """Hashes of all stored extrinsics."""
-        rows = self._store.all("SELECT hash FROM flights WHERE account = ?", self._account)
+        rows = self._store.all("SELECT hash FROM extrinsics WHERE account = ?", self._account)
         return frozenset(bytes(row["hash"]) for row in rows)
 
     @property
@@ -196,39 +199,40 @@ class IntentTable:
     def record_signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic) -> None:
         """Store an extrinsic before it is broadcast. It carries the intents in this order."""
         with self._store.transaction():
-            self._insert(extrinsic, 0)
+            number = self._insert(extrinsic, 0)
             self._store.run_many(
                 "UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?",
                 [(intent.seq,) for intent in intents],
             )
             self._store.run_many(
-                "INSERT INTO carried VALUES (?, ?, ?)",
-                [(extrinsic.hash, intent.seq, item) for item, intent in enumerate(intents)],
+                "INSERT INTO extrinsic_intents VALUES (?, ?, ?)",
+                [(number, intent.seq, item) for item, intent in enumerate(intents)],
             )
 
     def record_replacement(self, submission: Submission, extrinsic: SignedExtrinsic, tip: int) -> None:
         """Store an extrinsic with the nonce and calls of `submission` and a larger tip, before it is broadcast."""
         with self._store.transaction():
-            self._insert(extrinsic, tip)
-            self._store.run("UPDATE flights SET outbid = 1 WHERE hash = ?", submission.extrinsic.hash)
+            number = self._insert(extrinsic, tip)
+            self._store.run("UPDATE extrinsics SET outbid = 1 WHERE id = ?", submission.id)
             self._store.run(
-                "INSERT INTO carried SELECT ?, seq, item FROM carried WHERE hash = ?",
-                extrinsic.hash,
-                submission.extrinsic.hash,
+                "INSERT INTO extrinsic_intents SELECT ?, seq, item FROM extrinsic_intents WHERE extrinsic = ?",
+                number,
+                submission.id,
             )
 
     def remove_replacement(self, submission: Submission, extrinsic: SignedExtrinsic) -> None:
         """Delete a replacement that no node has accepted."""
         with self._store.transaction():
-            self._store.run("DELETE FROM flights WHERE hash = ?", extrinsic.hash)
-            self._store.run("UPDATE flights SET outbid = 0 WHERE hash = ?", submission.extrinsic.hash)
+            self._store.run("DELETE FROM extrinsics WHERE hash = ? AND alive", extrinsic.hash)
+            self._store.run("UPDATE extrinsics SET outbid = 0 WHERE id = ?", submission.id)
 
-    def _insert(self, extrinsic: SignedExtrinsic, tip: int) -> None:
+    def _insert(self, extrinsic: SignedExtrinsic, tip: int) -> int:
+        """Store an extrinsic, and return its number in the database."""
         self._counts.signed += 1
         if not self._has_submissions():
             self.set_scanned(max(self.scanned or 0, extrinsic.born))
-        self._store.run(
-            "INSERT OR REPLACE INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive, tip)"
+        return self._store.insert(
+            "INSERT OR REPLACE INTO extrinsics (hash, account, data, nonce, born, valid_until, sent_at, alive, tip)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)",
             extrinsic.hash,
             self._account,
@@ -249,21 +253,27 @@ class IntentTable:
     def mark_broadcast(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """Note that a node has accepted the extrinsic."""
         self._store.run(
-            "UPDATE flights SET sent_at = ?, confirmed = 1, doubted = 0 WHERE hash = ?", block, extrinsic.hash
+            "UPDATE extrinsics SET sent_at = ?, confirmed = 1, doubted = 0 WHERE hash = ? AND alive",
+            block,
+            extrinsic.hash,
         )
 
     def mark_suspect(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """Note that a node has refused the extrinsic, although one may have accepted it before."""
-        self._store.run("UPDATE flights SET sent_at = ?, doubted = 1 WHERE hash = ?", block, extrinsic.hash)
+        self._store.run(
+            "UPDATE extrinsics SET sent_at = ?, doubted = 1 WHERE hash = ? AND alive", block, extrinsic.hash
+        )
 
     def expire(self, submission: Submission) -> list[SubmittedIntent]:
         """End an extrinsic that no block can include any more; return its intents that are in no other one."""
         with self._store.transaction():
-            self._store.run("UPDATE flights SET alive = 0 WHERE hash = ?", submission.extrinsic.hash)
+            self._store.run("UPDATE extrinsics SET alive = 0 WHERE id = ?", submission.id)
             return [one for one in self.intents_of(submission) if not self._has_submission(one.seq)]
 
     def _has_submission(self, seq: int) -> bool:
-        found = self._store.one("SELECT 1 FROM carried JOIN flights USING (hash) WHERE seq = ? AND alive", seq)
+        found = self._store.one(
+            "SELECT 1 FROM extrinsic_intents c JOIN extrinsics x ON x.id = c.extrinsic WHERE c.seq = ? AND x.alive", seq
+        )
         return found is not None
 
     def requeue(self, seq: int, not_before: int, reason: str | None = None) -> None:
@@ -296,7 +306,7 @@ class IntentTable:
 
     def record_included(self, inclusions: Sequence[Inclusion], block: BlockRef) -> list[str]:
         """Store the outcomes of the intents in the extrinsics of a block; return their keys."""
-        carried = self._carried_in([inclusion.extrinsic_hash for inclusion in inclusions])
+        carried = self._intents_in([inclusion.extrinsic_hash for inclusion in inclusions])
         if not carried:
             return []
         outcomes, refused = [], []
@@ -307,7 +317,7 @@ class IntentTable:
             failure = None if inclusion.failure is None else _pack_failure(inclusion.failure)
             state = IntentState.DONE if failure is None else IntentState.FAILED
             place = (block.number, block.hash, inclusion.index)
-            outcomes.append((state, failure, *place, block.number, inclusion.extrinsic_hash))
+            outcomes.append((state, failure, *place, block.number, rows[0]["extrinsic"]))
             if failure is None and len(rows) > 1:
                 items = inclusion.refused
                 refused += [(_pack_failure(items[row["item"]]), row["seq"]) for row in rows if row["item"] in items]
@@ -315,32 +325,33 @@ class IntentTable:
         seqs = [row["seq"] for row in ended]
         with self._store.transaction():
             self._store.run(
-                "UPDATE flights SET alive = 0 WHERE alive AND hash IN"
-                " (SELECT hash FROM carried WHERE seq IN (SELECT value FROM json_each(?)))",
+                "UPDATE extrinsics SET alive = 0 WHERE alive AND id IN"
+                " (SELECT extrinsic FROM extrinsic_intents WHERE seq IN (SELECT value FROM json_each(?)))",
                 json.dumps(seqs),
             )
             self._store.run_many(
                 "UPDATE intents SET state = ?, failure = ?, block = ?, block_hash = ?, block_index = ?, ended_at = ?,"
-                " reason = NULL WHERE seq IN (SELECT seq FROM carried WHERE hash = ?)",
+                " reason = NULL WHERE seq IN (SELECT seq FROM extrinsic_intents WHERE extrinsic = ?)",
                 outcomes,
             )
             self._store.run_many("UPDATE intents SET state = 'failed', failure = ? WHERE seq = ?", refused)
             self._start_successors(seqs)
-        rejected = len(refused) + sum(len(carried[one[-1]]) for one in outcomes if one[0] is IntentState.FAILED)
+        failed = {one[-1] for one in outcomes if one[0] is IntentState.FAILED}
+        rejected = len(refused) + sum(row["extrinsic"] in failed for row in ended)
         self._counts.rejected += rejected
         self._counts.included += len(ended) - rejected
         return [str(row["key"]) for row in ended]
 
-    def _carried_in(self, hashes: Sequence[bytes]) -> dict[bytes, list[Row]]:
+    def _intents_in(self, hashes: Sequence[bytes]) -> dict[bytes, list[Row]]:
         """The intents in these extrinsics, by hash and item, without extrinsics of others."""
         found: dict[bytes, list[Row]] = {}
         for start in range(0, len(hashes), _MOST_HASHES):
             some = hashes[start : start + _MOST_HASHES]
             rows = self._store.all(
-                "SELECT c.hash, c.item, i.seq, i.key"  # noqa: S608  (question marks only)
-                " FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
-                f" WHERE x.account = ? AND x.hash IN ({', '.join('?' * len(some))})"
-                " ORDER BY c.hash, c.item",
+                "SELECT x.hash, c.extrinsic, c.item, i.seq, i.key"  # noqa: S608  (question marks only)
+                " FROM extrinsics x JOIN extrinsic_intents c ON c.extrinsic = x.id JOIN intents i USING (seq)"
+                f" WHERE x.account = ? AND x.alive AND x.hash IN ({', '.join('?' * len(some))})"
+                " ORDER BY c.extrinsic, c.item",
                 self._account,
                 *some,
             )
@@ -351,8 +362,8 @@ class IntentTable:
     def give_up_included(self, extrinsic_hash: bytes, reason: str, block: int) -> list[str]:
         """Give up the intents of an extrinsic that this block includes with unknown outcome; return their keys."""
         rows = self._store.all(
-            "SELECT i.seq, i.key FROM carried c JOIN flights x USING (hash) JOIN intents i USING (seq)"
-            " WHERE c.hash = ? AND x.account = ? AND i.state = 'sent'",
+            "SELECT i.seq, i.key FROM extrinsics x JOIN extrinsic_intents c ON c.extrinsic = x.id"
+            " JOIN intents i USING (seq) WHERE x.hash = ? AND x.alive AND x.account = ? AND i.state = 'sent'",
             extrinsic_hash,
             self._account,
         )
@@ -364,7 +375,9 @@ class IntentTable:
     def _end_submissions(self, seq: int) -> None:
         """End all extrinsics of an intent."""
         self._store.run(
-            "UPDATE flights SET alive = 0 WHERE hash IN (SELECT hash FROM carried WHERE seq = ?) AND alive", seq
+            "UPDATE extrinsics SET alive = 0 WHERE alive AND id IN"
+            " (SELECT extrinsic FROM extrinsic_intents WHERE seq = ?)",
+            seq,
         )
 
     def set_scanned(self, block: int) -> None:
@@ -378,19 +391,6 @@ class IntentTable:
             " block = NULL, block_hash = NULL, block_index = NULL, failure = NULL, reason = NULL, ended_at = NULL"
             " WHERE successor IS NOT NULL AND seq IN (SELECT value FROM json_each(?))",
             json.dumps(seqs),
-        )
-
-
-def delete_intents(store: Store, seqs: Sequence[int]) -> None:
-    """Delete intents, and the extrinsics that carry no other one."""
-    hashes: set[bytes] = set()
-    for seq in seqs:
-        hashes.update(bytes(row["hash"]) for row in store.all("SELECT hash FROM carried WHERE seq = ?", seq))
-    with store.transaction():
-        store.run_many("DELETE FROM intents WHERE seq = ?", [(seq,) for seq in seqs])
-        store.run_many(
-            "DELETE FROM flights WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM carried WHERE hash = ?1)",
-            [(one,) for one in hashes],
         )
 
 

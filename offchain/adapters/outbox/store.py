@@ -13,6 +13,8 @@ from offchain.adapters.outbox.checkpoints import BackgroundCheckpoints, LogSync
 from offchain.errors import GantryError, StoreCorrupt, StoreStuck
 
 _BUSY_MS = 5000
+_CACHE_KIB = 16_384
+"""Pages of the database that are kept in memory: those that each call uses are never read from the disk again."""
 _MOST_LOG_PAGES = 64_000
 """Size of the write-ahead log, in pages of 4 KiB, at which a commit makes a checkpoint if those of the thread fail."""
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
@@ -47,6 +49,7 @@ class Store:
                 f"synchronous={'FULL' if self._log_sync is None else 'NORMAL'}",
                 "foreign_keys=ON",
                 f"busy_timeout={_BUSY_MS}",
+                f"cache_size={-_CACHE_KIB}",
                 f"wal_autocheckpoint={_MOST_LOG_PAGES}",
             ):
                 self._db.execute(f"PRAGMA {pragma}")
@@ -120,6 +123,10 @@ class Store:
     def run(self, statement: str, *values: Any) -> int:
         """Execute a statement; return the number of changed rows."""
         return self._execute(statement, values).rowcount
+
+    def insert(self, statement: str, *values: Any) -> int:
+        """Execute a statement that inserts a row; return its rowid."""
+        return int(self._execute(statement, values).lastrowid or 0)
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement once for each row of values, in one transaction."""

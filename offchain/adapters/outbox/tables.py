@@ -1,4 +1,4 @@
-"""Tables of the outbox: intents, the extrinsics signed for them (flights), and which carries which (carried)."""
+"""Tables of the outbox: intents, the extrinsics signed for them, and which extrinsic contains which intents."""
 
 from __future__ import annotations
 
@@ -79,5 +79,40 @@ TABLES = [
     """
     ALTER TABLE intents ADD COLUMN urgent INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX intents_queued ON intents (account, urgent DESC, seq) WHERE state = 'queued'
+    """,
+    # Extrinsics are stored in the order in which they were signed, and found by hash only while a block may include
+    # them. By hash alone, each row of the past would be on a page of its own: a busy outbox read hundreds of them from
+    # the disk for each block.
+    """
+    CREATE TABLE extrinsics (
+        id INTEGER PRIMARY KEY,
+        hash BLOB NOT NULL,
+        account TEXT NOT NULL,
+        data BLOB NOT NULL,
+        nonce INTEGER NOT NULL,
+        born INTEGER NOT NULL,
+        valid_until INTEGER NOT NULL,
+        sent_at INTEGER NOT NULL,
+        alive INTEGER NOT NULL,
+        doubted INTEGER NOT NULL DEFAULT 0,
+        confirmed INTEGER NOT NULL DEFAULT 0,
+        tip INTEGER NOT NULL DEFAULT 0,
+        outbid INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE extrinsic_intents (
+        extrinsic INTEGER NOT NULL REFERENCES extrinsics ON DELETE CASCADE,
+        seq INTEGER NOT NULL REFERENCES intents ON DELETE CASCADE,
+        item INTEGER NOT NULL,
+        PRIMARY KEY (extrinsic, seq)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO extrinsics SELECT rowid, hash, account, data, nonce, born, valid_until, sent_at, alive, doubted,
+        confirmed, tip, outbid FROM flights ORDER BY rowid;
+    INSERT INTO extrinsic_intents SELECT x.rowid, c.seq, c.item FROM carried c JOIN flights x USING (hash)
+        ORDER BY x.rowid, c.seq;
+    DROP TABLE carried;
+    DROP TABLE flights;
+    CREATE INDEX extrinsic_intents_by_seq ON extrinsic_intents (seq);
+    CREATE INDEX extrinsics_alive ON extrinsics (account, nonce) WHERE alive;
+    CREATE UNIQUE INDEX extrinsics_by_hash ON extrinsics (hash) WHERE alive
     """,
 ]

@@ -34,13 +34,14 @@ def fill(folder: Path, account: str, acts: int, block: int) -> None:
                         for seq in seqs
                     ],
                 )
-                store.run(
-                    "INSERT INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive, confirmed)"
+                number = store.insert(
+                    "INSERT INTO extrinsics (hash, account, data, nonce, born, valid_until, sent_at, alive, confirmed)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?, 0, 1)",
                     *(extrinsic, account, os.urandom(_BATCH_BYTES), start, at - 4, at + 27, at - 4),
                 )
                 store.run_many(
-                    "INSERT INTO carried VALUES (?, ?, ?)", [(extrinsic, seq, n) for n, seq in enumerate(seqs)]
+                    "INSERT INTO extrinsic_intents VALUES (?, ?, ?)",
+                    [(number, seq, n) for n, seq in enumerate(seqs)],
                 )
 
 

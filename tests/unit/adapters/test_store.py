@@ -11,7 +11,7 @@ from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreCorrupt, StoreStuck
 from offchain.indexer.engines import SqliteDatabase
-from offchain.ports import Call
+from offchain.ports import BlockRef, Call, Inclusion
 from tests.support.fake_chain import FakeChain
 
 STEPS = ["CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 5"]
@@ -228,4 +228,25 @@ def test_an_outbox_of_the_last_release_continues_with_its_pending_extrinsics(tmp
     assert table.intents_of(submission) == [intents.SubmittedIntent(1, "k", 1)]
     extrinsic = submission.extrinsic
     assert (extrinsic.nonce, extrinsic.born, extrinsic.valid_until, submission.is_confirmed) == (3, 4, 5, True)
+    store.close()
+
+
+def test_extrinsics_of_the_last_release_keep_their_calls(tmp_path):
+    store = Store(tmp_path / "s.db")
+    store.migrate("outbox", tables.TABLES[:-1])
+    add = "INSERT INTO intents (account, key, call, state, created_ms) VALUES ('a', ?, ?, ?, 0)"
+    for key, state in (("done", "done"), ("sent", "sent"), ("sent too", "sent")):
+        store.run(add, key, intents.pack_call(Call("Tasks", "settle", {"task": 1})), state)
+    flight = "INSERT INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive) VALUES "
+    store.run(flight + "(x'09', 'a', x'00', 3, 4, 5, 6, 0), (x'01', 'a', x'02', 7, 4, 5, 6, 1)")
+    store.run("INSERT INTO carried VALUES (x'01', 3, 0), (x'01', 2, 1), (x'09', 1, 0)")
+    table = intents.IntentTable(store, "a")
+    (pending,) = table.submissions()
+    assert (pending.extrinsic.hash, pending.extrinsic.nonce) == (b"\1", 7)
+    assert [one.key for one in table.intents_of(pending)] == ["sent too", "sent"]
+    assert table.extrinsic_hashes() == {b"\1", b"\t"}
+    table.forget("done")
+    assert table.extrinsic_hashes() == {b"\1"}
+    assert table.record_included([Inclusion(2, b"\1", None, {})], BlockRef(5, b"5")) == ["sent too", "sent"]
+    assert not table.submissions()
     store.close()

@@ -7,7 +7,7 @@ extrinsic move the coins (a deposit; a withdrawal of the highest fee, and a depo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from offchain.indexer.derive_values import IndexedEvent, RowLookup, text_of
 from offchain.indexer.rows import AccountRow, MovementRow, Row, TransferRow

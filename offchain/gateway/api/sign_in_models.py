@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from offchain.gateway.api.models import Account, TimeMs, AnsweredModel
+from offchain.gateway.api.models import Account, AnsweredModel, TimeMs
 from offchain.gateway.api.parameters import AccountId, Parameters
 
 Role = Literal["tenant", "provider", "operator"]

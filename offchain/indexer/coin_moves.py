@@ -7,7 +7,7 @@ extrinsic move the coins (a deposit; a withdrawal of the highest fee, and a depo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from offchain.indexer.derive_values import IndexedEvent, RowLookup, text_of
 from offchain.indexer.rows import AccountRow, MovementRow, Row, TransferRow
@@ -48,7 +48,7 @@ def balances(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     fields, name = seen.fields, seen.name
     who = fields.get("who", fields.get("account"))
     amount = fields.get("amount", fields.get("free_balance", fields.get("free")))
-    changes: list[tuple[str, Change | None]]
+    changes: list[tuple[Any, Change | None]]
     sender = receiver = None
     if name in _FROM_AND_TO:
         of_sender, of_receiver, of_amount, out, into = _FROM_AND_TO[name]

@@ -13,7 +13,7 @@ Role = Literal["tenant", "provider", "operator"]
 
 
 class SignInMessageBody(Parameters):
-    """Who wants to sign in."""
+    """The account that wants to sign in."""
 
     account: AccountId
 

@@ -44,7 +44,7 @@ _KEY: Final = "gtk_"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a token stands for. `scopes`: the roles to which a key is limited; None for a sign-in."""
+    """The account that a token stands for. `scopes`: the roles to which a key is limited; None for a sign-in."""
 
     account: str
     expires_ms: int

@@ -48,7 +48,7 @@ def balances(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     fields, name = seen.fields, seen.name
     who = fields.get("who", fields.get("account"))
     amount = fields.get("amount", fields.get("free_balance", fields.get("free")))
-    changes: list[tuple[str, Change | None]]
+    changes: list[tuple[Any, Change | None]]
     sender = receiver = None
     if name in _FROM_AND_TO:
         of_sender, of_receiver, of_amount, out, into = _FROM_AND_TO[name]

@@ -52,7 +52,7 @@ class Client:
     async def message(self, account):
         return (await self.ask("POST", "/v1/sign-in/message", body={"account": account}))["message"]
 
-    async def signed(self, signer, wrap=False):
+    async def signed(self, signer, *, wrap=False):
         """Return the body of a sign-in."""
         text = await self.message(signer.address)
         payload = f"<Bytes>{text}</Bytes>" if wrap else text
@@ -83,7 +83,12 @@ async def gateway(address, clock):  # noqa: ARG001  (the gateways take it)
 
         async def start(domain=DOMAIN, operators=()):
             settings = ApiSettings(
-                host="127.0.0.1", port=0, index=address, requests_per_s=1000, domain=domain, operators=frozenset(operators)
+                host="127.0.0.1",
+                port=0,
+                index=address,
+                requests_per_s=1000,
+                domain=domain,
+                operators=frozenset(operators),
             )
             return Client(await stack.enter_async_context(ApiServer(settings).listening()), session)
 
@@ -96,7 +101,7 @@ async def gateway(address, clock):  # noqa: ARG001  (the gateways take it)
 @pytest.mark.parametrize("signer", [ALICE, BOB], ids=["sr25519", "ed25519"])
 async def test_a_token_of_one_gateway_is_known_at_another(gateway, signer, wrap):
     one, other = await gateway(), await gateway("other.example.org", [ALICE.address])
-    begun = await one.ask("POST", "/v1/sign-in", body=await one.signed(signer, wrap))
+    begun = await one.ask("POST", "/v1/sign-in", body=await one.signed(signer, wrap=wrap))
     assert begun["account"] == signer.address
     session = await other.ask("GET", "/v1/session", token=begun["token"])
     assert session["account"] == signer.address

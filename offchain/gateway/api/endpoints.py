@@ -110,7 +110,9 @@ ENDPOINTS: Final = (
         history.bills_of_task,
     ),
     ApiEndpoint("/v1/leases", "leases", "Leases.", ask.LeaseList, _page(models.LeaseResource), history.leases),
-    ApiEndpoint("/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, one_answer_of(models.LeaseResource), history.lease),
+    ApiEndpoint(
+        "/v1/leases/{lease}", "lease", "A lease.", ask.OneLease, one_answer_of(models.LeaseResource), history.lease
+    ),
     ApiEndpoint(
         "/v1/leases/{lease}/bills",
         "bills_of_lease",

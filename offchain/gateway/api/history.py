@@ -31,7 +31,6 @@ from offchain.indexer.rows import (
     LeaseRow,
     R,
     TaskRow,
-    TransferRow,
 )
 from offchain.indexer.state_rows import DocumentationRow
 from offchain.indexer.status import kept_from

@@ -66,7 +66,7 @@ def devices(db: IndexDatabase, asked: ask.DeviceList) -> models.Page[models.Devi
 def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.MarketResource]:
     """Return a page of models; the median is that of the hosts' prices, the lower one of two in the middle."""
     request, offer = asked.page(), columns(OfferRow)
-    group = {"partition_by": (offer.model, offer.simulated)}
+    group = (offer.model, offer.simulated)
     ranked = (
         select(
             offer.model,
@@ -74,8 +74,8 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.Marke
             offer.gpus,
             offer.gpus_free,
             offer.price,
-            func.row_number().over(**group, order_by=offer.price).label("rank"),
-            func.count().over(**group).label("hosts"),
+            func.row_number().over(partition_by=group, order_by=offer.price).label("rank"),
+            func.count().over(partition_by=group).label("hosts"),
         )
         .where(offer.status == _ONLINE, *_equal((offer.simulated, asked.simulated)))
         .where(*_after_group(offer.model, offer.simulated, request.after))

@@ -31,7 +31,7 @@ _PROBLEMS_OF_ACTIONS: Final = {
     "403": "The sign-in is refused, or the token may not do this.",
     "413": "The body is too large.",
 }
-_TOKEN: Final = "token"
+_BEARER: Final = "bearer"
 
 
 @cache
@@ -65,7 +65,7 @@ def document() -> dict[str, Any]:
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": _by_title(made["$defs"]),
-            "securitySchemes": {_TOKEN: {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {_BEARER: {"type": "http", "scheme": "bearer"}},
         },
     }
 
@@ -108,7 +108,7 @@ def _action_operation(action: ApiAction) -> dict[str, Any]:
             "content": {"application/json": {"schema": _reference(action.asked)}},
         }
     if action.needs_token:
-        operation["security"] = [{_TOKEN: []}]
+        operation["security"] = [{_BEARER: []}]
     return operation
 
 

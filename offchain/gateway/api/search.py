@@ -1,4 +1,4 @@
-"""Search by number, hash, address or digest: a fixed number of look-ups by key, whatever the text is."""
+"""Search by number, hash, address or digest: a fixed number of look-ups by key for any text."""
 
 from __future__ import annotations
 

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from offchain.gateway.api.models import Account, TimeMs, AnsweredModel
+from offchain.gateway.api.models import Account, AnsweredModel, TimeMs
 from offchain.gateway.api.parameters import AccountId, Parameters
 
 Role = Literal["tenant", "provider", "operator"]
 
 
 class SignInMessageBody(Parameters):
-    """Who wants to sign in."""
+    """The account that wants to sign in."""
 
     account: AccountId
 

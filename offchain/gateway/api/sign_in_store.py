@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, text
 
 from offchain.gateway.api.index_readers import ReadersBusy
 from offchain.gateway.api.parameters import BadParameter
@@ -33,13 +33,18 @@ MOST_KEYS: Final = 20
 _MOST_WAITING: Final = 64
 _WRITE_LIMIT_S: Final = 10.0
 _REMOVED_AT_ONCE: Final = 100
+_USE_NONCE: Final = text(
+    f"INSERT INTO {UsedNonceRow.TABLE} (nonce, expires_ms) VALUES (:nonce, :expires_ms)"  # noqa: S608 - our own names
+    " ON CONFLICT (nonce) DO NOTHING RETURNING nonce"
+)
+"""Returns the nonce if it was not used before, also if another gateway uses it at the same moment."""
 _SESSION: Final = "gts_"
 _KEY: Final = "gtk_"
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a token stands for. `scopes`: the roles to which a key is limited; None for a sign-in."""
+    """The account that a token stands for. `scopes`: the roles to which a key is limited; None for a sign-in."""
 
     account: str
     expires_ms: int
@@ -93,11 +98,10 @@ class SignInStore:
         expires_ms = now_ms + SESSION_MS
 
         def write(db: IndexDatabase) -> None:
-            session, nonce = columns(SessionRow), columns(UsedNonceRow)
-            if db.rows(UsedNonceRow, nonce.nonce == message.nonce):
+            session = columns(SessionRow)
+            if not db.execute(_USE_NONCE.bindparams(nonce=message.nonce, expires_ms=message.expires_ms)):
                 raise SignInRefused("This message was used before.", "Ask for a new message and sign that.")
             _remove_expired(db, now_ms)
-            db.insert(UsedNonceRow, [UsedNonceRow(message.nonce, message.expires_ms)])
             newest = select(session.token_hash).where(session.account == message.account)
             kept = [one for (one,) in db.execute(newest.order_by(session.created_ms.desc()).limit(MOST_SESSIONS - 1))]
             db.execute(

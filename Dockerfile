@@ -83,9 +83,10 @@ ENTRYPOINT ["gantry-agent-container"]
 # Monitoring (docs/monitoring.md), for machines that reach no image registry. The base has neither package, because only
 # these two images need them.
 FROM ${BASE} AS prometheus
-RUN apt-get update \
+RUN { dpkg -s prometheus >/dev/null 2>&1 \
+    || { apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends prometheus \
-    && rm -rf /var/lib/apt/lists/* \
+    && rm -rf /var/lib/apt/lists/*; }; } \
     && install -d -o prometheus /prometheus
 USER prometheus
 VOLUME /prometheus
@@ -94,9 +95,10 @@ HEALTHCHECK --interval=15s --timeout=3s --start-period=30s --retries=3 \
 ENTRYPOINT ["prometheus"]
 
 FROM ${BASE} AS alertmanager
-RUN apt-get update \
+RUN { dpkg -s prometheus-alertmanager >/dev/null 2>&1 \
+    || { apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends prometheus-alertmanager \
-    && rm -rf /var/lib/apt/lists/* \
+    && rm -rf /var/lib/apt/lists/*; }; } \
     && install -d -o prometheus /alertmanager
 USER prometheus
 VOLUME /alertmanager

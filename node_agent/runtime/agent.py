@@ -72,8 +72,8 @@ class NodeAgent:
     `periodic`: parts that add their periodic jobs when it is ready.
 
     `link`: the loop of `transport`, `pods` and `handlers`, in which peers are served, so that their load delays neither
-    heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop. `counts`: of the
-    outbox, kept up to date.
+    heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop. `counts`: of
+    the outbox, kept up to date.
     """
 
     def __init__(

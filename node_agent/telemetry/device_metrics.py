@@ -60,7 +60,7 @@ METRICS: Final = (INFO, HEALTHY, XID_ERRORS, LAST_XID, THROTTLED, *VALUES)
 
 
 class DeviceMetrics:
-    """Reads the devices of a host. `read` asks the drivers, and blocks: it is called in a thread, one call at a time."""
+    """Reads the devices of a host. `read` asks the drivers and blocks: it is called in a thread, one call at a time."""
 
     def __init__(
         self,

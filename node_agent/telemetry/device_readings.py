@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from node_agent.telemetry.amd import PREFIX, AmdSysfs, number_in
 from node_agent.telemetry.nvml import NVIDIA_PREFIXES, NvmlSession
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 THROTTLE_REASONS: Final[Mapping[str, int]] = {
     "power_cap": 0x04,
@@ -146,6 +149,6 @@ def _of_amd(files: Path) -> DeviceReading:
     )
 
 
-def _then(found: Any, convert: Callable[[Any], Any]) -> Any:
+def _then(found: T | None, convert: Callable[[T], R]) -> R | None:
     """Return the converted value; None if there is none."""
     return None if found is None else convert(found)

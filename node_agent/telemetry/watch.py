@@ -7,8 +7,8 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from node_agent.core import devices as core
 from node_agent.telemetry.hardware import HostDevice
@@ -27,7 +27,8 @@ COMPARE_EVERY_S = 60.0
 FAULTS = "faults.json"
 
 
-class XidErrors(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class XidErrors:
     """The code of the last XID error of a device, and how many there were."""
 
     last: int

@@ -107,7 +107,9 @@ async def serve(
     out = log.EventLog("worker")
     out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
     if "autoscaler" in roles:
-        await run_until_stopped(lambda: autoscaler.work(chain, store, account, tenant or account.address, kept.outbox), out)
+        await run_until_stopped(
+            lambda: autoscaler.work(chain, store, account, tenant or account.address, kept.outbox), out
+        )
         return
     try:
         await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting, kept), out)

@@ -51,8 +51,8 @@ class Scheduler:
     """Runs the scheduler state against the chain.
 
     `seed` breaks ties between equal hosts, `account` is the scheduler's own, `wake` requests another step,
-    `definitions` is the operator's configuration, `record` receives the decisions, `executor` runs the cycles (None: the
-    event loop does), and `counts` is kept up to date.
+    `definitions` is the operator's configuration, `record` receives the decisions, `executor` runs the cycles (None:
+    the event loop does), and `counts` is kept up to date.
     """
 
     def __init__(

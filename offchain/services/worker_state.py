@@ -30,7 +30,7 @@ class SchedulerCounts:
 
 @dataclass(slots=True)
 class WorkerState:
-    """What continues after an outage of the node: the view of the chain, the thread of scheduling cycles, and counts."""
+    """What continues after an outage of the node: the view of the chain, the thread of scheduling cycles, counts."""
 
     view: ChainView | None = None
     """None: all records are read."""

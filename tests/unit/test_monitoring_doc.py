@@ -56,14 +56,15 @@ def test_no_metric_is_registered_that_the_page_does_not_list():
 def test_an_alert_uses_known_metrics_and_leads_to_its_section(rule):
     known = {one.name: set(one.labels) for one in definitions()}
     known |= {name: {"status"} if name == "substrate_block_height" else set() for name in listed(NODE_METRICS)}
-    known |= dict.fromkeys(listed("process"), set())
+    known |= {name: set() for name in listed("process")}
     expression = rule["expr"]
-    used = {base_name(name) for name in re.findall(r"\b(?:gantry|substrate|process)_\w+", expression)}
+    named = re.findall(r"\b(?:gantry|substrate|process)_\w+", expression)
+    used = {name if name in known else base_name(name) for name in named}
     assert used <= known.keys()
     assert used or "up" in expression
     labels = set().union(*(known[name] for name in used)) | ADDED_BY_PROMETHEUS | {"le"}
-    words = set(re.findall(r"[A-Za-z_]\w*", re.sub(r'"[^"]*"', "", expression)))
-    assert {word for word in words if base_name(word) not in known} <= QUERY_WORDS | labels
+    words = set(re.findall(r"(?<!\w)[A-Za-z_]\w*", re.sub(r'"[^"]*"', "", expression)))
+    assert words - {*named} <= QUERY_WORDS | labels
     assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= labels
     assert rule["labels"]["severity"] in {"page", "ticket"}
     path, _, anchor = rule["annotations"]["runbook"].partition("#")
@@ -92,11 +93,7 @@ def test_prometheus_scrapes_the_services_of_docker_compose():
         for static in job.get("static_configs", ())
         for target in static["targets"]
     }
-    workers = {
-        name
-        for name, service in SERVICES.items()
-        if "0.0.0.0:9464" in service.get("command", ())  # noqa: S104  (in a container)
-    }
+    workers = {name for name, service in SERVICES.items() if "0.0.0.0:9464" in service.get("command", ())}
     assert workers == {"scheduler", "settler", "indexer", "gateway"}
     assert targets == {"node:9615", *(f"{name}:9464" for name in workers)}
     named = {name for job in config["scrape_configs"] for dns in job.get("dns_sd_configs", ()) for name in dns["names"]}

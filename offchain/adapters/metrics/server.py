@@ -1,6 +1,6 @@
 """HTTP server of a process's metrics for Prometheus: `--metrics IP:PORT`.
 
-It serves GET /metrics, without parameters. The answer is made at most once a second, whoever asks and how often.
+It serves GET /metrics, without parameters. An answer is made at most once a second, however many clients ask.
 """
 
 from __future__ import annotations

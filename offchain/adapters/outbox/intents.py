@@ -121,9 +121,7 @@ class IntentTable:
 
     def number_of(self, state: IntentState) -> int:
         """Number of intents in this state."""
-        row = self._store.one(
-            "SELECT count(*) AS n FROM intents WHERE account = ? AND state = ?", self._account, state
-        )
+        row = self._store.one("SELECT count(*) AS n FROM intents WHERE account = ? AND state = ?", self._account, state)
         return 0 if row is None else int(row["n"])
 
     def has_unfinished(self) -> bool:

@@ -133,9 +133,7 @@ def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path 
 @click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
 @_metrics
 @_state_dir("autoscaler")
-def autoscaler(
-    common: options.CommonOptions, tenant: str | None, metrics: str | None, state_dir: Path | None
-) -> None:
+def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str | None, state_dir: Path | None) -> None:
     """Scale services by their load, as x-gantry.scaling in their manifests says.
 
     Runs for a tenant, with its account or with that of a proxy that may act for its tasks (--tenant). The load is

@@ -196,8 +196,8 @@ _MACHINE = (
         "--metrics",
         type=options.Parsed("IP:PORT", _metrics_address),
         envvar="GANTRY_AGENT_METRICS",
-        help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only. Else "
-        "GANTRY_AGENT_METRICS.  [default: off]",
+        help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only. "
+        "Else GANTRY_AGENT_METRICS.  [default: off]",
     ),
     click.option("--docker-host", metavar="URL", help="The Docker engine, for example unix:///var/run/docker.sock."),
     click.option(

@@ -111,7 +111,7 @@ class QueueUsage:
             node = self._add_leaf(leaf, 1.0, self._queues[DEFAULT])
         return node
 
-    def by_queue(self, by_node: npt.NDArray[np.float64]) -> dict[str, int]:
+    def by_queue(self, by_node: npt.NDArray[Any]) -> dict[str, int]:
         """Return the values of leaves, by queue; those of accounts in `default` are added up."""
         parents = self.tables.nodes["parent"][: len(by_node)]
         found = {queue: int(by_node[node]) for queue, node in self._queues.items() if queue not in self.tree.children}

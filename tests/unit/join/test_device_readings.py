@@ -8,7 +8,7 @@ from tests.gpu_stub.build import Gpu as StubGpu
 
 MIB = 1 << 20
 SENSORS = (64, 312_500, 1_755, 2_619, 5, 16, 200, 300, 18, 0x04 | 0x40)
-SLICES = [("MIG-aaaa", 1, 19_968, "NVIDIA A100-SXM4-40GB MIG 3g.20gb")]
+SLICES = [("MIG-of-readings", 1, 19_968, "NVIDIA A100-SXM4-40GB MIG 3g.20gb")]
 
 
 def read(*uuids):
@@ -48,7 +48,7 @@ def test_what_a_driver_does_not_have_is_left_out(nvidia):
 
 def test_a_slice_has_its_own_memory_and_the_temperature_of_its_gpu(nvidia):
     nvidia([StubGpu("GPU-0", sensors=SENSORS, slices=SLICES)])
-    found = read("MIG-aaaa")["MIG-aaaa"]
+    found = read("MIG-of-readings")["MIG-of-readings"]
     assert (found.memory_total_bytes, found.temperature_celsius) == (19_968 * MIB, 64)
     assert (found.utilisation_percent, found.power_watts) == (None, None)
 

@@ -25,6 +25,7 @@ from tests.support.fast_chain import fast
 from tests.support.local_network import ROOT, Done, Net, run
 from tests.support.real_chain import Chain
 
+
 async def verify_without_network(file: Path, genesis: str) -> Done:
     """Run the command in a network namespace of its own, which has no interface that is up."""
     alone = ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--net")

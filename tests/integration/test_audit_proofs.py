@@ -25,6 +25,7 @@ from tests.support.fast_chain import fast
 from tests.support.local_network import ROOT, Done, Net, run
 from tests.support.real_chain import Chain
 
+
 async def verify_without_network(file: Path, genesis: str) -> Done:
     """Run the command in a network namespace of its own, which has no interface that is up."""
     alone = ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--net")
@@ -34,8 +35,8 @@ async def verify_without_network(file: Path, genesis: str) -> Done:
 
 async def test_the_bill_of_a_settled_task_is_verified_without_a_network(net: Net, settled: int, tmp_path: Path):
     file = tmp_path / "task.proof"
+    paid = await net.assert_paid_once(settled)  # waits until the payment is final
     made = await net.check("audit", "prove", "task", str(settled), "-o", file, "--json")
-    paid = await net.assert_paid_once(settled)
     genesis = f"0x{net.genesis.hex()}"
     done = await verify_without_network(file, genesis)
     assert done.code == 0, done.said

@@ -18,7 +18,7 @@ from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
 from offchain.core.proofs.subject import ProofSubject, SubjectKind
 from offchain.core.proofs.verification import verify_proof
-from offchain.devnet.node_rpc import NodeRpc
+from offchain.devnet import node_rpc
 from offchain.ports import Call
 from offchain.services.audit_facts import read_facts
 from offchain.services.audit_prover import build_proof
@@ -50,7 +50,8 @@ async def chain_with_changes(folder: Path) -> AsyncIterator[Chain]:
 
 
 async def _replace_keys(chain: Chain) -> None:
-    made = NodeRpc(chain.port).call("author_rotateKeysWithOwner", f"0x{ALICE.public_key.hex()}")
+    made = node_rpc.ask(chain.port, "author_rotateKeysWithOwner", f"0x{ALICE.public_key.hex()}")
+    assert made is not None
     keys, proof = (bytes.fromhex(made[name][2:]) for name in ("keys", "proof"))
     call = Call("Session", "set_keys", {"keys": {"babe": keys[:32], "grandpa": keys[32:]}, "proof": proof})
     await chain.do(ALICE, call)

@@ -16,6 +16,8 @@ from offchain.errors import BadReply
 _KEYS_AT_ONCE: Final = 500
 _HEADERS_AT_ONCE: Final = 64
 _GRANDPA_ENGINE: Final = list(b"FRNK")
+_NO_SET: Final = "Block not covered by authority set changes"
+"""The error of nodes whose list of changes of the authority set has no entry at or after a block."""
 
 
 class ProofChain(SubstrateChain):
@@ -82,9 +84,15 @@ class ProofChain(SubstrateChain):
     async def finality_proof(self, number: int) -> bytes | None:
         """The encoded `FinalityProof` of a final block: that of the last block of its authority set, or the newest one.
 
-        None where the node has stored no justification for it.
+        None where the node has stored no justification for it, or the chain's authorities have never changed: then
+        nodes know no set that the block belongs to.
         """
-        answer = await self._call("grandpa_proveFinality", number)
+        try:
+            answer = await self._call("grandpa_proveFinality", number)
+        except BadReply as error:
+            if _NO_SET in error.message:
+                return None
+            raise
         return None if answer is None else unhex(answer)
 
     async def stored_justification(self, number: int) -> bytes | None:

@@ -66,7 +66,7 @@ class LogSync:
         self._changes = 0
 
     def note_commit(self, total_changes: int) -> None:
-        """Note that the connection has changed so many rows so far."""
+        """Note the number of rows that the connection has changed since it was opened."""
         self._changes = total_changes
 
     async def sync(self) -> None:

@@ -55,8 +55,7 @@ class Outbox:
 
     `now_ms`: Unix time in ms, stored with each intent. `stuck_pause_s`: seconds between attempts while the disk is
     full. `waits_for_coins`: send nothing while the account cannot pay fees, instead of giving calls up; not for an
-    account whose calls are free. `one_at_a_time`: for one whose calls are free. `counts` is kept up to date. Only one
-    outbox may use an account.
+    account whose calls are free, which needs `one_at_a_time`. `counts` is kept up to date. An account has one outbox.
     """
 
     def __init__(
@@ -234,9 +233,8 @@ class Outbox:
         # Extrinsics with smaller nonces than that of the account in the best block are not needed on its fork.
         spent = await self._nonce_at(None) if self._retry_clock > self._height else 0
         for submission in self._pending():
-            waited = self._retry_clock - submission.sent_at
-            due = not submission.is_confirmed or submission.is_suspect or waited >= self._patience
-            if due and submission.extrinsic.nonce >= spent:
+            is_due = self._retry_clock - submission.sent_at >= self._patience
+            if submission.extrinsic.nonce >= spent and (is_due or submission.is_suspect or not submission.is_confirmed):
                 await self._broadcast_again(submission)
 
     async def _nonce_at(self, block: bytes | None) -> int:

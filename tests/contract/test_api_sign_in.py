@@ -143,6 +143,16 @@ async def test_an_expired_message_is_refused(gateway, clock):
     assert "expired" in problem["detail"]
 
 
+async def test_a_gateway_whose_clock_is_behind_refuses_a_message_that_another_saw_expire(gateway, clock):
+    ahead, behind = await gateway(), await gateway()
+    body = await ahead.signed(ALICE)
+    await ahead.ask("POST", "/v1/sign-in", body=body)
+    clock.ms += LIFETIME_MS + 1_000
+    await ahead.token(ALICE)
+    clock.ms -= 2_000
+    assert "used before" in (await behind.ask("POST", "/v1/sign-in", 403, body=body))["detail"]
+
+
 async def test_a_message_for_another_domain_is_refused(gateway):
     here, there = await gateway(), await gateway("evil.example.net")
     problem = await here.ask("POST", "/v1/sign-in", 403, body=await there.signed(ALICE))

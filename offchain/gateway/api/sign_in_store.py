@@ -17,7 +17,7 @@ from sqlalchemy import delete, func, select, text
 
 from offchain.gateway.api.index_readers import ReadersBusy
 from offchain.gateway.api.parameters import BadParameter
-from offchain.gateway.api.sign_in_message import SignInMessage, SignInRefused
+from offchain.gateway.api.sign_in_message import MOST_SKEW_MS, SignInMessage, SignInRefused
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.sign_in_rows import ApiKeyRow, SessionRow, UsedNonceRow
@@ -172,8 +172,9 @@ class SignInStore:
 
 def _remove_expired(db: IndexDatabase, now_ms: int) -> None:
     """Remove some expired rows, more than one sign-in adds."""
-    for row_type in (UsedNonceRow, SessionRow):
+    # A gateway whose clock is behind would accept a message again whose nonce is removed when it expires.
+    for row_type, before_ms in ((UsedNonceRow, now_ms - MOST_SKEW_MS), (SessionRow, now_ms)):
         table = TABLES[row_type]
         (key,) = table.primary_key
-        old = select(key).where(table.c.expires_ms <= now_ms).limit(_REMOVED_AT_ONCE)
+        old = select(key).where(table.c.expires_ms <= before_ms).limit(_REMOVED_AT_ONCE)
         db.execute(delete(table).where(key.in_(old)))

@@ -125,7 +125,7 @@ def _allocate_assumed_pods() -> None:
     """Allocate assumed pods."""
     cluster = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")])
     pods = PodsByHost()
-    pods.add([array("i", [0])], [array("i", [1])], [PodShape(100, 100, 1, 500)])
+    pods.add([array("i", [0])], [array("i", [1])], [PodShape(100, 100, 1, 500, account="a")])
     pods.allocate([0], cluster)
     pods.allocate_each([0], [0], cluster)
     cluster.share_all(np.array([0]), np.array([1]), "a")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import astuple
+from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -175,11 +175,11 @@ def class_key_of(request: PodRequest, least: int, pods: int) -> bytes:
     """Return a key that is equal in all processes for tasks with equal requests."""
     asked = (
         _KEY_VERSION,
-        astuple(request.resources),
-        astuple(request.placement),
+        request.resources,
+        request.placement,
         str(request.unit),
         request.max_rate_per_hour,
-        None if request.takes_over is None else astuple(request.takes_over),
+        request.takes_over,
         request.refused_by,
         least,
         pods,
@@ -202,6 +202,8 @@ def _encoded(value: Any) -> bytes:
             return b"%d:%b" % (len(value), value)
         case str():
             return _encoded(value.encode())
+        case _ if is_dataclass(value):
+            return _encoded([getattr(value, field.name) for field in fields(value)])
         case _:
             parts = sorted(map(_encoded, value)) if isinstance(value, (set, frozenset)) else map(_encoded, value)
             return b"(" + b"".join(parts) + b")"

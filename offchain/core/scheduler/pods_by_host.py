@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -139,11 +140,16 @@ class PodsByHost:
 
     def _share(self, rows: Iterable[int], cluster: Cluster) -> None:
         """Assign the devices of which shares were allocated to the accounts of the pods."""
-        for row in dict.fromkeys(rows):
-            for pod in self.assumed(row):
-                account = self._accounts.get(int(self._links.request[pod]))
-                if account is not None:
-                    cluster.share(row, int(self._links.devices[pod]), account)
+        of = np.array(list(dict.fromkeys(rows)), dtype=np.int64)
+        hosts, pods = _assumed_on(of[of < len(self._links.last)], self._links)
+        requests = self._links.request[pods]
+        in_order = np.argsort(requests, kind="stable")
+        starts = np.flatnonzero(np.diff(requests[in_order], prepend=-1)).tolist()
+        for start, end in pairwise((*starts, len(pods))):
+            same = in_order[start:end]
+            account = self._accounts.get(int(requests[same[0]]))
+            if account is not None:
+                cluster.share_all(hosts[same], self._links.devices[pods[same]].astype(np.int64), account)
 
     def _grow(self, rows: int) -> None:
         last, previous, devices, request, state = self._links
@@ -181,6 +187,27 @@ def _link(rows: Ints32, first: int, links: _Links) -> None:
         row = rows[place]
         previous[first + place] = last[row]
         last[row] = first + place
+
+
+@compiled
+def _assumed_on(rows: Ints, links: _Links) -> tuple[Ints, Ints]:
+    """Return the assumed pods on these hosts: the row and the pod of each."""
+    count = 0
+    for row in rows:
+        pod = links.last[row]
+        while pod != _NO_POD:
+            count += links.state[pod] == ASSUMED
+            pod = links.previous[pod]
+    hosts, pods = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    place = 0
+    for row in rows:
+        pod = links.last[row]
+        while pod != _NO_POD:
+            if links.state[pod] == ASSUMED:
+                hosts[place], pods[place] = row, pod
+                place += 1
+            pod = links.previous[pod]
+    return hosts, pods
 
 
 @compiled

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from offchain.adapters.keys.signer import from_uri
-from offchain.gateway.api import actions, sign_in, sign_in_store
+from offchain.gateway.api import actions, client_limits, sign_in, sign_in_store
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.gateway.api.sign_in_message import LIFETIME_MS
 from offchain.gateway.api.sign_in_store import MOST_KEYS, MOST_SESSIONS, SESSION_MS, token_hash
@@ -279,6 +279,7 @@ async def test_wrong_bodies_are_refused_by_name(gateway, path, body, status, cod
 
 async def test_sign_ins_of_one_address_are_limited(gateway, monkeypatch):
     monkeypatch.setattr(actions, "_WRITES_PER_S", 1.0)
+    monkeypatch.setattr(client_limits, "now_s", lambda: 100.0)
     client = await gateway()
     statuses = []
     for _ in range(8):

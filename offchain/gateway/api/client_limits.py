@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -20,6 +21,11 @@ _FIRST_REQUEST_S: Final = 10.0
 """How long a new connection may take to send its first request."""
 _REQUEST_US: Final = 1_000_000.0
 _BURST_S: Final = 4.0
+
+
+def now_s() -> float:
+    """Return the time by which rates are measured, in seconds."""
+    return time.monotonic()
 
 
 class ClientLimits:
@@ -43,11 +49,11 @@ class ClientLimits:
         self._buckets[address] = bucket
         if len(self._buckets) > _MOST_ADDRESSES:
             self._buckets.popitem(last=False)
-        now_s = asyncio.get_running_loop().time()
-        if bucket.spend(0, now_s) > 0:
+        asked_s = now_s()
+        if bucket.spend(0, asked_s) > 0:
             self.refused["requests"] += 1
             return False
-        bucket.spend(_REQUEST_US, now_s)
+        bucket.spend(_REQUEST_US, asked_s)
         return True
 
     @contextlib.contextmanager

@@ -43,7 +43,7 @@ def page(
     """
     table = TABLES[row_type]
     key = list(table.primary_key) if order is None else [table.c[name] for name in order]
-    statement = select(table).where(*conditions, *_after(key, request))
+    statement = select(table).where(*conditions, *after_key(key, request))
     found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit).offset(offset or None))
     return [row_type(*row) for row in found]
 
@@ -55,7 +55,9 @@ def mentioned_events(
     event, mention = columns(EventRow), columns(MentionRow)
     key = [mention.block, mention.place]
     of_event = and_(mention.block == event.block, mention.place == event.place)
-    statement = select(TABLES[EventRow]).where(of_event, mention.subject == subject, *conditions, *_after(key, request))
+    statement = select(TABLES[EventRow]).where(
+        of_event, mention.subject == subject, *conditions, *after_key(key, request)
+    )
     found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
     return [EventRow(*row) for row in found]
 
@@ -79,7 +81,7 @@ def account_movements(
         movement.block == transfer.block,
         movement.place == transfer.place,
         *conditions,
-        *_after(key, request),
+        *after_key(key, request),
     )
     found = db.execute(statement.order_by(*_order(key, request)).limit(request.limit))
     width = len(movement)
@@ -107,7 +109,8 @@ def _order(key: Sequence[Column[Any]], request: PageRequest) -> list[Any]:
     return [column.desc() if request.newest_first else column for column in key]
 
 
-def _after(key: Sequence[Column[Any]], request: PageRequest) -> list[ColumnElement[bool]]:
+def after_key(key: Sequence[Column[Any]], request: PageRequest) -> list[ColumnElement[bool]]:
+    """Return the condition that a row comes after the page before; none on the first page."""
     if request.after is None:
         return []
     ours = tuple_(*key)

@@ -7,6 +7,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -58,23 +59,20 @@ def _checkpoint(path: str) -> None:
 class LogSync:
     """Writes the log of one database file to the disk, in a thread: the event loop goes on meanwhile."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, total_changes: Callable[[], int]) -> None:
+        """`total_changes`: returns the number of rows that the connection has changed since it was opened."""
         self._log = Path(f"{path}-wal")
         self._synced = -1
         """The changes that are on the disk; negative: not even those of earlier processes."""
         self._syncing = asyncio.Lock()
-        self._changes = 0
-
-    def note_commit(self, total_changes: int) -> None:
-        """Note the number of rows that the connection has changed since it was opened."""
-        self._changes = total_changes
+        self._total_changes = total_changes
 
     async def sync(self) -> None:
         """Return when all commits so far are on the disk; those who wait share a system call. OSError: they are not."""
-        wanted = self._changes
+        wanted = self._total_changes()
         async with self._syncing:
             if self._synced < wanted:
-                covered = self._changes
+                covered = self._total_changes()
                 await asyncio.to_thread(_sync, self._log, with_folder=self._synced < 0)
                 self._synced = covered
 

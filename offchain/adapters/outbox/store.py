@@ -43,7 +43,8 @@ class Store:
             self._db = sqlite3.connect(self.path, isolation_level=None)
             self._db.row_factory = sqlite3.Row
             self._checkpoints = BackgroundCheckpoints(self.path)
-            self._log_sync = LogSync(self.path) if defers_sync and self.path != ":memory:" else None
+            defers_sync &= self.path != ":memory:"
+            self._log_sync = LogSync(self.path, lambda: self._db.total_changes) if defers_sync else None
             for pragma in (
                 "journal_mode=WAL",
                 f"synchronous={'FULL' if self._log_sync is None else 'NORMAL'}",
@@ -157,8 +158,6 @@ class Store:
             raise shown from error
         if not self._db.in_transaction:
             self._checkpoints.note_commit(self._db.total_changes)
-            if self._log_sync is not None:
-                self._log_sync.note_commit(self._db.total_changes)
         return cursor
 
     def _shown_error(self, error: sqlite3.Error) -> GantryError | None:

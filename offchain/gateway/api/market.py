@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, case, func, select
 
 from offchain.gateway.api import models
 from offchain.gateway.api import parameters as ask
@@ -14,7 +14,7 @@ from offchain.gateway.api.answers import as_of, page_answer, plain
 from offchain.gateway.api.parameters import encode_cursor
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.offers import NO_MODEL
-from offchain.indexer.pages import Key, page
+from offchain.indexer.pages import Key, after_key, page
 from offchain.indexer.state_rows import DeviceRow, DueHostRow, OfferRow
 from offchain.indexer.tables import columns
 
@@ -78,7 +78,7 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.Marke
             func.count().over(partition_by=group).label("hosts"),
         )
         .where(offer.status == _ONLINE, *_equal((offer.simulated, asked.simulated)))
-        .where(*_after_group(offer.model, offer.simulated, request.after))
+        .where(*after_key(group, request))
         .subquery()
     )
     one = ranked.c
@@ -114,14 +114,6 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.Marke
     ]
     after = encode_cursor((found[-1][0], found[-1][1])) if len(found) == request.limit else None
     return models.Page[models.MarketResource](as_of=as_of(db), data=made, next=after)
-
-
-def _after_group(
-    model: ColumnElement[str], simulated: ColumnElement[int], after: Key | None
-) -> list[ColumnElement[bool]]:
-    if after is None:
-        return []
-    return [or_(model > after[0], and_(model == after[0], simulated > after[1]))]
 
 
 def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:

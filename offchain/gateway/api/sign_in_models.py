@@ -45,7 +45,7 @@ class SignInMessageResource(AnsweredModel):
 
 
 class SessionResource(AnsweredModel):
-    """Whom a token stands for. `roles` are those of the account now; of a key only those in its scopes."""
+    """A sign-in or key, by its token. `roles` are those of the account now; of a key only those in its scopes."""
 
     account: Account
     roles: list[Role]

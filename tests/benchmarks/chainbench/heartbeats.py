@@ -12,7 +12,7 @@ from chainbench import blocks, costs, signing
 from chainbench.blocks import Sustained
 from chainbench.costs import Costs
 from chainbench.driver import Stage
-from chainbench.flood import INHERENTS, Report, flood, frame
+from chainbench.flood import INHERENTS, NODE_OPTIONS, Report, flood, frame
 from chainbench.load import AUTHORING
 from chainbench.node import SLOT_SECONDS, preset_of, running
 from chainbench.progress import say
@@ -77,7 +77,7 @@ def measure(binaries: Binaries, seconds: int) -> Outcome:
     flooded = (slots + 2 * _MARGIN_SLOTS) * SLOT_SECONDS
     period_ms = int(preset_of(binaries, "production")["hosts"]["params"]["heartbeatPeriodMs"])
     params = {**PARAMS, "hosts": {**PARAMS["hosts"], "heartbeatPeriodMs": 1}}
-    with running(binaries, endowed(schedulers=SCHEDULERS, cranks=1), params) as node:
+    with running(binaries, endowed(schedulers=SCHEDULERS, cranks=1), params, options=NODE_OPTIONS) as node:
         scene = Scene(node, HOSTS, room=1, schedulers=SCHEDULERS)
         scene.build()
         call = node.runtime.encode_call(calls.hosts_heartbeat())

@@ -12,7 +12,7 @@ from chainbench import blocks, costs, overhead, signing
 from chainbench.blocks import Sustained
 from chainbench.costs import Costs
 from chainbench.driver import Stage
-from chainbench.flood import INHERENTS, Report, flood, frame
+from chainbench.flood import INHERENTS, NODE_OPTIONS, Report, flood, frame
 from chainbench.load import AUTHORING
 from chainbench.node import SLOT_SECONDS, running
 from chainbench.overhead import Overhead
@@ -165,7 +165,7 @@ def _lives(scene: Scene) -> list[Stage]:
 
 def measure(binaries: Binaries, seconds: int, pool_type: str | None = None) -> Outcome:
     """Sustain it for so long. `pool_type`: another one than the node's default."""
-    options = () if pool_type is None else (f"--pool-type={pool_type}",)
+    options = NODE_OPTIONS if pool_type is None else (*NODE_OPTIONS, f"--pool-type={pool_type}")
     slots = seconds // int(SLOT_SECONDS)
     flooded = (slots + 2 * _MARGIN_SLOTS) * SLOT_SECONDS
     steps = int(PER_SECOND * flooded / len(EVENTS)) + _LATER

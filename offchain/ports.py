@@ -60,7 +60,7 @@ class Inclusion:
     """An extrinsic in a block. `failure` is None where it succeeded.
 
     `refused`: failures of single items of a batch call, by index. `call`: `Pallet.function` of the outermost call.
-    `signer`: the account that signed it; None for inherents.
+    `signer`: the account that signed it; None for inherents. A chain reads both only where it is asked to.
     """
 
     index: int

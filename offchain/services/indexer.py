@@ -55,7 +55,7 @@ async def run_indexer(
     node or a database that becomes unavailable later.
     """
     log.set_up()
-    chain = SubstrateChain(url, expected_genesis=expected_genesis)
+    chain = SubstrateChain(url, expected_genesis=expected_genesis, reads_callers=True)
     try:
         await chain.connect()
         progress = IndexProgress(chain)

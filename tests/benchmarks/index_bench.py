@@ -108,7 +108,7 @@ async def _lag(folder: Path, blocks: int) -> tuple[float, ...]:
         DevelopmentNode(binaries(), folder / "node", *LIMITS) as node,
         _indexer(node.url, address, folder / "indexer.log"),
     ):
-        chain = SubstrateChain(node.url)
+        chain = SubstrateChain(node.url, reads_callers=True)
         await chain.connect()
         flood = asyncio.ensure_future(_flood(chain))
         try:

@@ -64,7 +64,7 @@ class FakeNode:
 
 class RealNode:
     def __init__(self):
-        self.chain = SubstrateChain(os.environ["GANTRY_TEST_URL"], timeout=20)
+        self.chain = SubstrateChain(os.environ["GANTRY_TEST_URL"], timeout=20, reads_callers=True)
 
     async def __aenter__(self):
         await self.chain.connect()

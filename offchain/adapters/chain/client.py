@@ -100,11 +100,19 @@ class SubstrateChain(StorageQueries):
     answer, or lags behind what another one has shown. `expected_genesis`: refuse every other chain. `check_metadata`:
     refuse a runtime other than that of the generated types. Both are checked on every new connection, before any other
     request and before signing. `timeout`: how long, in seconds, a call waits for a node that is away or restarting.
+    `reads_callers`: read call and signer of each extrinsic in a block, which an index needs.
     """
 
     def __init__(
-        self, url: str, *, expected_genesis: bytes | None = None, check_metadata: bool = True, timeout: float = 30.0
+        self,
+        url: str,
+        *,
+        expected_genesis: bytes | None = None,
+        check_metadata: bool = True,
+        timeout: float = 30.0,
+        reads_callers: bool = False,
     ) -> None:
+        self._reads_callers = reads_callers
         self._rpc = RpcClient(url, timeout)
         self._expected_genesis = expected_genesis
         self._check_metadata = check_metadata
@@ -265,10 +273,21 @@ class SubstrateChain(StorageQueries):
             timestamp_ms=0 if raw_now is None else int(runtime.read_value(now_entry, raw_now) or 0),
             events=events,
             inclusions=tuple(
-                _inclusion(runtime, index, unhex(raw), failures.get(index), refused.get(index, {}))
+                self._inclusion(runtime, index, unhex(raw), failures.get(index), refused.get(index, {}))
                 for index, raw in enumerate(extrinsics)
             ),
         )
+
+    def _inclusion(
+        self,
+        runtime: ChainRuntime,
+        index: int,
+        raw: bytes,
+        failure: DispatchFailure | None,
+        refused: Mapping[int, DispatchFailure],
+    ) -> Inclusion:
+        signer, call = xt.read_head(runtime, raw) if self._reads_callers else (None, None)
+        return Inclusion(index, blake2_256(raw), failure, refused, call, signer)
 
     async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
         signed = await self._call("chain_getBlock", as_hex((await self.block_ref(number)).hash))
@@ -356,17 +375,6 @@ class SubstrateChain(StorageQueries):
                 return
             kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
             raise SubmitRefused(kind, str(refused), certain=not refused.again) from None
-
-
-def _inclusion(
-    runtime: ChainRuntime,
-    index: int,
-    raw: bytes,
-    failure: DispatchFailure | None,
-    refused: Mapping[int, DispatchFailure],
-) -> Inclusion:
-    signer, call = xt.read_head(runtime, raw)
-    return Inclusion(index, blake2_256(raw), failure, refused, call, signer)
 
 
 def _bad_reply(method: str, refused: RpcRefused) -> BadReply:

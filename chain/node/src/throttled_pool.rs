@@ -12,7 +12,9 @@
 //!
 //! An extrinsic that somebody sends is checked against the best block. The pool would check it against the newest block for
 //! which its own work is done, which is up to a second later: it would refuse a call that is free of charge, or whose nonce
-//! is due, only since the best block, of which the sender knows.
+//! is due, only since the best block, of which the sender knows. For the same reason the pool learns that a waiting
+//! extrinsic is invalid for a block only if it is so for the best block as well: the pool bans what is invalid for a block
+//! from the queues of all blocks that follow.
 
 use crate::{
     cli::Cli,
@@ -140,7 +142,14 @@ impl<Api: ChainApi> ChainApi for Throttled<Api> {
                 return Ok(Ok(valid));
             }
         }
-        let answer = self.api.validate_transaction(at, source, extrinsic, priority).await?;
+        let answer = self.api.validate_transaction(at, source, extrinsic.clone(), priority).await?;
+        let best = (self.best)();
+        let (answer, block) = if answer.is_err() && at != best {
+            let block = self.api.resolve_block_number(best)?.unique_saturated_into();
+            (self.api.validate_transaction(best, source, extrinsic, priority).await?, block)
+        } else {
+            (answer, block)
+        };
         if let Ok(valid) = &answer {
             self.valid.note(block, hash, valid.clone());
         }

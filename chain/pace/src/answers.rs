@@ -6,12 +6,13 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// For how many blocks after the one that it was given for an answer counts.
+/// For how many blocks before and after the one that it was given for an answer counts.
 pub const BLOCKS: u64 = 2;
 /// How many answers are kept of each period of [`BLOCKS`] blocks; later ones are not kept.
 const MOST: usize = 20_000;
 
-/// Answers by extrinsic, each for the block that it was given for and the next [`BLOCKS`].
+/// Answers by extrinsic. Each counts for the block that it was given for, the next [`BLOCKS`] and as many before: a pool
+/// that is still at work for an earlier block must not refuse what is valid since.
 #[derive(Debug)]
 pub struct Answers<Id, Answer> {
     kept: Mutex<Kept<Id, Answer>>,
@@ -49,7 +50,7 @@ impl<Id: Eq + Hash, Answer: Clone> Answers<Id, Answer> {
     pub fn recall(&self, block: u64, id: &Id) -> Option<Answer> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (given_for, answer) = kept.present.get(id).or_else(|| kept.past.get(id))?;
-        (*given_for..=given_for + BLOCKS).contains(&block).then(|| answer.clone())
+        (given_for.abs_diff(block) <= BLOCKS).then(|| answer.clone())
     }
 
     #[cfg(test)]
@@ -64,11 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_counts_for_its_block_and_the_next_two() {
+    fn an_answer_counts_for_its_block_and_two_before_and_after() {
         let answers = Answers::default();
         answers.note(7, "a", 1);
-        let counts: Vec<_> = (5..11).map(|block| answers.recall(block, &"a")).collect();
-        assert_eq!(counts, [None, None, Some(1), Some(1), Some(1), None]);
+        let counts: Vec<_> = (4..11).map(|block| answers.recall(block, &"a")).collect();
+        assert_eq!(counts, [None, Some(1), Some(1), Some(1), Some(1), Some(1), None]);
         assert_eq!(answers.recall(7, &"b"), None);
     }
 

@@ -240,7 +240,9 @@ impl_runtime_apis! {
             use frame_benchmarking::BenchmarkBatch;
             use frame_support::traits::WhitelistedStorageKeys;
 
-            let whitelist = AllPalletsWithSystem::whitelisted_storage_keys();
+            // Values that most calls read: charged once a block (`configs::system::SHARED_VALUES`).
+            let mut whitelist = AllPalletsWithSystem::whitelisted_storage_keys();
+            whitelist.push(pallet_timestamp::Now::<Runtime>::hashed_key().to_vec().into());
             let mut batches = Vec::<BenchmarkBatch>::new();
             let params = (&config, &whitelist);
             add_benchmarks!(params, batches);

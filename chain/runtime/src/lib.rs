@@ -12,6 +12,7 @@ mod apis;
 #[cfg(feature = "runtime-benchmarks")]
 mod benches;
 pub mod charging;
+pub mod coins;
 mod configs;
 pub mod genesis;
 

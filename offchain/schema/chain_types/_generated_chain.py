@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "ce7f648c51297be196cba19b54d3fe5b2b3342bb2f553b2498fca11acda73517"
+METADATA_SHA256: Final = "4e44e0baa99415973339f056e2b8f2332787510e6566f9d82349379c14b98fd6"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -3502,7 +3502,7 @@ class calls:
 
     @staticmethod
     def verification_advance(*, matter: Matter) -> Call:
-        """Do what is due in a matter, where the chain has not come to it yet. By anyone."""
+        """Execute the due steps of a matter that the chain has not executed yet. By anyone."""
         return Call("Verification", "advance", {"matter": matter.encode()})
 
     @staticmethod
@@ -3825,7 +3825,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "ManifestEmpty": "The manifest is empty.",
         "ResourcesEmpty": "A pod needs some processor and some memory.",
         "GpuRequestInvalid": "A pod may need at most 16 devices, and 1 to 1000 thousandths of each.",
-        "PodRangeInvalid": "A task has 1 to 16 pods, at most as many as at least; a service scales within what its spec says.",
+        "PodRangeInvalid": "A task has 1 to 16 pods, and its minimum is not above its maximum; a service scales between the two.",
         "RentalHasOnePod": "A rental has exactly one pod.",
         "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
         "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",

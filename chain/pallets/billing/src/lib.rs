@@ -64,10 +64,12 @@ pub mod pallet {
 
     /// What is held for all open escrows together.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     pub type TotalEscrowed<T: Config> = StorageValue<_, Balance, ValueQuery>;
 
     /// The amounts and periods in force.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 

@@ -2,5 +2,5 @@
 
 #[rustfmt::skip]
 gantry_primitives::weights! {
-    set_params() = 6_460_000, 0, 0, 1;
+    set_params() = 6_539_000, 0, 0, 0;
 }

@@ -2,7 +2,7 @@
 
 #[rustfmt::skip]
 gantry_primitives::weights! {
-    cancel() = 20_821_000, 188, 2, 2;
-    enact(l) = 31_238_000 + 3_000 * l, 36, 5, 4;
-    set_params() = 6_540_000, 0, 0, 1;
+    cancel() = 21_482_000, 188, 2, 2;
+    enact(l) = 33_116_000 + 3_000 * l, 37, 5, 4;
+    set_params() = 6_029_000, 0, 0, 1;
 }

@@ -106,6 +106,7 @@ pub mod pallet {
 
     /// A block, and the `ref_time` that free calls have used in it.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     pub type FreeWeightOfBlock<T: Config> = StorageValue<_, OfBlock<T>, ValueQuery>;
 
     /// When the chain made no blocks for longer than `Params.halt_after_ms`.
@@ -115,6 +116,7 @@ pub mod pallet {
 
     /// The periods and amounts in force.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 

@@ -100,6 +100,7 @@ pub mod pallet {
 
     /// The periods in force.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 

@@ -98,6 +98,7 @@ pub mod pallet {
 
     /// The number of the next task.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     pub type NextTaskId<T: Config> = StorageValue<_, TaskId, ValueQuery>;
 
     /// Every task that was submitted and not pruned, with its leases.
@@ -149,6 +150,7 @@ pub mod pallet {
 
     /// The periods and amounts in force.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
@@ -543,7 +545,7 @@ pub mod pallet {
         ResourcesEmpty,
         /// A pod may need at most 16 devices, and 1 to 1000 thousandths of each.
         GpuRequestInvalid,
-        /// A task has 1 to 16 pods, at most as many as at least; a service scales within what its spec says.
+        /// A task has 1 to 16 pods, and its minimum is not above its maximum; a service scales between the two.
         PodRangeInvalid,
         /// A rental has exactly one pod.
         RentalHasOnePod,

@@ -149,6 +149,7 @@ pub mod pallet {
 
     /// The periods, sizes and amounts in force.
     #[pallet::storage]
+    #[pallet::whitelist_storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
@@ -778,7 +779,7 @@ pub mod pallet {
             Self::do_appeal(who, task)
         }
 
-        /// Do what is due in a matter, where the chain has not come to it yet. By anyone.
+        /// Execute the due steps of a matter that the chain has not executed yet. By anyone.
         #[pallet::call_index(12)]
         #[pallet::weight(T::WeightInfo::advance())]
         pub fn advance(origin: OriginFor<T>, matter: Matter) -> DispatchResult {

@@ -262,7 +262,7 @@ pub struct Placement {
     pub max_latency_ms: u16,
     /// What a host must be able to run: each one that is true.
     pub capabilities: Capabilities,
-    /// How the task's pods lie to each other.
+    /// The affinity or anti-affinity of the task's pods.
     pub layout: Layout,
 }
 

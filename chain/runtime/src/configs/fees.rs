@@ -1,7 +1,7 @@
 //! What transactions cost and who gets it.
 
 use super::network::Treasury;
-use crate::{AccountId, Authorship, Balance, Balances, Hosts, Runtime, RuntimeEvent, System};
+use crate::{coins::Coins, AccountId, Authorship, Balance, Balances, Hosts, Runtime, RuntimeEvent, System};
 use frame_support::{
     dispatch::DispatchClass,
     pallet_prelude::OptionQuery,
@@ -118,13 +118,13 @@ impl PostTransactions for PayCollectedFees {
 /// Credits `fees`. Those that cannot be credited (no author, or one below the existential deposit) are burnt.
 fn pay(to: Option<AccountId>, fees: Fees) {
     if let Some(to) = to.filter(|_| !fees.peek().is_zero()) {
-        drop(Balances::resolve(&to, fees));
+        drop(Coins::resolve(&to, fees));
     }
 }
 
 impl pallet_transaction_payment::Config for Runtime {
     type RuntimeEvent = RuntimeEvent;
-    type OnChargeTransaction = FungibleAdapter<Balances, CollectFees>;
+    type OnChargeTransaction = FungibleAdapter<Coins, CollectFees>;
     type WeightToFee = IdentityFee<Balance>;
     type LengthToFee = ConstantMultiplier<Balance, TransactionByteFee>;
     type FeeMultiplierUpdate = PaidLoad;

@@ -1,7 +1,7 @@
 //! Hosts, tasks, leases, billing and reputation.
 
 use super::governance::AdminOrigin;
-use crate::{AccountId, Babe, Balances, Billing, Runtime, RuntimeHoldReason, Tasks, Timestamp};
+use crate::{coins::Coins, AccountId, Babe, Billing, Runtime, RuntimeHoldReason, Tasks, Timestamp};
 use frame_support::traits::Get;
 use gantry_primitives::Moment;
 
@@ -24,7 +24,7 @@ impl Get<Moment> for SlotTime {
 }
 
 impl pallet_gantry_hosts::Config for Runtime {
-    type Currency = Balances;
+    type Currency = Coins;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
     type SlotTime = SlotTime;
@@ -41,7 +41,7 @@ impl pallet_gantry_leases::Config for Runtime {
 }
 
 impl pallet_gantry_billing::Config for Runtime {
-    type Currency = Balances;
+    type Currency = Coins;
     type RuntimeHoldReason = RuntimeHoldReason;
     type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_billing::weights::SubstrateWeight<Runtime>;
@@ -50,7 +50,7 @@ impl pallet_gantry_billing::Config for Runtime {
 impl pallet_gantry_reputation::Config for Runtime {}
 
 impl pallet_gantry_tasks::Config for Runtime {
-    type Currency = Balances;
+    type Currency = Coins;
     type RuntimeHoldReason = RuntimeHoldReason;
     type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_tasks::weights::SubstrateWeight<Runtime>;

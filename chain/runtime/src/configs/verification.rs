@@ -1,7 +1,7 @@
 //! Verification, and what it needs of hosts and tasks.
 
 use super::{governance::AdminOrigin, network::Treasury, system::RuntimeBlockWeights};
-use crate::{AccountId, Balance, Balances, Runtime, RuntimeHoldReason, Timestamp};
+use crate::{coins::Coins, AccountId, Balance, Runtime, RuntimeHoldReason, Timestamp};
 use alloc::vec::Vec;
 use frame_support::{
     dispatch::DispatchResult, parameter_types, storage::with_storage_layer, traits::Defensive, weights::Weight,
@@ -22,7 +22,7 @@ parameter_types! {
 }
 
 impl pallet_gantry_verification::Config for Runtime {
-    type Currency = Balances;
+    type Currency = Coins;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
     type Randomness = pallet_babe::ParentBlockRandomness<Runtime>;

@@ -9,9 +9,7 @@ use crate::{AccountId, Balance, Balances, Runtime, RuntimeHoldReason};
 use frame_support::{
     dispatch::DispatchResult,
     traits::{
-        fungible::{
-            Balanced, Dust, Inspect, InspectHold, MutateHold, Unbalanced, UnbalancedHold,
-        },
+        fungible::{Balanced, Dust, Inspect, InspectHold, MutateHold, Unbalanced, UnbalancedHold},
         tokens::{DepositConsequence, Fortitude, Precision, Preservation, Provenance, WithdrawConsequence},
     },
 };

@@ -7,12 +7,10 @@ mod dice;
 
 use common::started;
 use dice::Dice;
-use frame_support::{
-    traits::{
-        fungible::{Balanced, InspectHold, Mutate, MutateHold, Unbalanced, UnbalancedHold},
-        tokens::{Fortitude, Precision, Preservation, Provenance, Restriction},
-        LockableCurrency, WithdrawReasons,
-    },
+use frame_support::traits::{
+    fungible::{Balanced, InspectHold, Mutate, MutateHold, Unbalanced, UnbalancedHold},
+    tokens::{Fortitude, Precision, Preservation, Provenance, Restriction},
+    LockableCurrency, WithdrawReasons,
 };
 use gantry_runtime::{
     coins::Coins, genesis, AccountId, Balance, Balances, RuntimeHoldReason, System, EXISTENTIAL_DEPOSIT, GTY,
@@ -47,7 +45,8 @@ fn accounts() -> [AccountId; 4] {
 
 /// Amounts about the limits that matter, and any others.
 fn amount(dice: &mut Dice) -> Balance {
-    let near = dice.pick(&[0, 1, EXISTENTIAL_DEPOSIT - 1, EXISTENTIAL_DEPOSIT, EXISTENTIAL_DEPOSIT + 1, GTY, 100 * GTY]);
+    let near =
+        dice.pick(&[0, 1, EXISTENTIAL_DEPOSIT - 1, EXISTENTIAL_DEPOSIT, EXISTENTIAL_DEPOSIT + 1, GTY, 100 * GTY]);
     match dice.below(12) {
         0 => Balance::MAX - near,
         1 => Balance::from(dice.roll()) * GTY,

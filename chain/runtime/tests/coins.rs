@@ -26,7 +26,7 @@ const REASONS: [RuntimeHoldReason; 2] = [
 ];
 
 /// What both have in common.
-trait Ledger:
+trait Fungible:
     Balanced<AccountId, Balance = Balance>
     + Unbalanced<AccountId, Balance = Balance>
     + UnbalancedHold<AccountId, Reason = RuntimeHoldReason, Balance = Balance>
@@ -34,13 +34,12 @@ trait Ledger:
     + MutateHold<AccountId, Reason = RuntimeHoldReason, Balance = Balance>
 {
 }
-impl Ledger for Coins {}
-impl Ledger for Balances {}
+impl Fungible for Coins {}
+impl Fungible for Balances {}
 
 fn accounts() -> [AccountId; 4] {
-    let named = [Sr25519Keyring::Alice, Sr25519Keyring::Ferdie].map(|key| key.to_account_id());
-    let [first, second] = named;
-    [first, second, AccountId::new([7; 32]), AccountId::new([8; 32])]
+    let [alice, ferdie] = [Sr25519Keyring::Alice, Sr25519Keyring::Ferdie].map(|key| key.to_account_id());
+    [alice, ferdie, AccountId::new([7; 32]), AccountId::new([8; 32])]
 }
 
 /// Amounts about the limits that matter, and any others.
@@ -50,13 +49,13 @@ fn amount(dice: &mut Dice) -> Balance {
     match dice.below(12) {
         0 => Balance::MAX - near,
         1 => Balance::from(dice.roll()) * GTY,
-        2..=4 => Balance::from(dice.below(u64::MAX)) % (3 * GTY),
+        2..=4 => Balance::from(dice.roll()) % (3 * GTY),
         _ => near,
     }
 }
 
 /// Does something to some account, and tells what came of it.
-fn step<L: Ledger>(dice: &mut Dice) -> String {
+fn step<L: Fungible>(dice: &mut Dice) -> String {
     let who = dice.pick(&accounts());
     let other = dice.pick(&accounts());
     let reason = dice.pick(&REASONS);
@@ -106,7 +105,7 @@ fn step<L: Ledger>(dice: &mut Dice) -> String {
 }
 
 /// What came of each step, with the state and the number of events after it.
-fn history<L: Ledger>(seed: u64) -> Vec<(String, Vec<u8>, u32)> {
+fn history<L: Fungible>(seed: u64) -> Vec<(String, Vec<u8>, u32)> {
     started(genesis::DEVELOPMENT).execute_with(|| {
         let mut dice = Dice(seed);
         let mut next = || {

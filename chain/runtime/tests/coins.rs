@@ -91,11 +91,15 @@ fn step<L: Fungible>(dice: &mut Dice) -> String {
             Balances::set_lock(*b"a lock  ", &who, amount % at_most, WithdrawReasons::all());
             "lock".into()
         }
-        _ => match dice.below(5) {
+        _ => match dice.below(6) {
             0 => format!("provide {:?}", System::inc_providers(&who)),
             1 => format!("provide less {:?}", System::dec_providers(&who)),
             2 => format!("use {:?}", System::inc_consumers(&who)),
-            3 => format!("mint {:?}", Balances::mint_into(&who, amount % (1_000 * GTY))),
+            3 if System::consumers(&who) > 0 => {
+                System::dec_consumers(&who);
+                "use less".into()
+            }
+            3 | 4 => format!("mint {:?}", Balances::mint_into(&who, amount % (1_000 * GTY))),
             _ => {
                 Balances::remove_lock(*b"a lock  ", &who);
                 "unlock".into()

@@ -35,10 +35,13 @@ class CallSender:
             return ReportStatus.DEAD, outcome.reason
         return ReportStatus.INCLUDED, ""
 
-    def take_back(self, key: str) -> None:
-        """Take a call back if it has no outcome yet."""
-        if self._outbox.outcome(key) is None:
-            self._outbox.forget(key)
+    async def take_back(self, key: str) -> None:
+        """Take a call back if it is not in an extrinsic and has no outcome yet; retried while the disk is full."""
+        while True:
+            try:
+                return await self._outbox.take_back(key)
+            except StoreStuck:
+                await asyncio.sleep(STUCK_PAUSE_S)
 
     async def send_again(self, key: str, call: Call, *, urgent: bool = False) -> bool:
         """Submit a call of the host, one at a time for each key; return whether it took effect."""
@@ -47,7 +50,7 @@ class CallSender:
         taken = not isinstance(outcome, (CallRejected, CallGivenUp))
         if not taken:
             log.warning("%s.%s was not taken: %s", call.pallet, call.function, outcome)
-        self._outbox.forget(key)
+        await self._outbox.forget(key)
         return taken
 
     async def _stored(self, key: str, call: Call, *, supersede: bool = False, urgent: bool = False) -> None:

@@ -71,7 +71,7 @@ class ReportSender:
     def take_back(self, lease: HostLease) -> None:
         """Cancel the reports about an ended lease that are not on the chain yet."""
         for report in (LeaseReport.STARTED, LeaseReport.RESULT, LeaseReport.FAILED):
-            self._sender.take_back(_key(lease, report))
+            self._tasks.run(self._sender.take_back(_key(lease, report)))
 
     def _send(self, number: int, report: LeaseReport, call: Call, attempt: int = 0) -> None:
         pod = self._pod_of(number)

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from offchain.adapters.chain.chain_identity import continued
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
-from offchain.adapters.chain.watcher import Commit, Watcher
+from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
@@ -293,9 +293,9 @@ async def work(
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "autoscaler", start="finalized")
 
-    async def observe(block: Block) -> Commit | None:
+    async def observe(block: Block) -> None:
         await outbox.observe(block)
-        return lambda: outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
+        outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
 
     async with (
         continued(chain, lambda: watcher.cursor, store.path),

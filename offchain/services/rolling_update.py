@@ -67,7 +67,7 @@ async def submit_version(
     spec = to_task_spec(manifest, manifest_digest(whole))
     name = f"version:{current.id}:{spec.manifest_digest.hex()}"
     # What was submitted earlier and is live stands on the chain. What is not live has come to its end since.
-    submit.forget(name)
+    await submit.forget(name)
     outcome = await submit(name, calls.tasks_submit(spec=spec, manifest=whole))
     if not outcome.done:
         raise ServiceError(f"The new version was refused: {outcome.refusal}", "Nothing was changed.", code="refused")

@@ -33,7 +33,7 @@ async def prepare_account(submit: Submitter, chain: GantryChain, account: str, q
     if published.get(account) == queues:
         return
     name = f"publish-queues:{account}"
-    submit.forget(name)
+    await submit.forget(name)
     outcome = await submit(name, calls.tasks_publish_queues(digest=queues))
     if not outcome.done:
         _OUT.warning("queues-not-published", reason=outcome.refusal)
@@ -41,7 +41,7 @@ async def prepare_account(submit: Submitter, chain: GantryChain, account: str, q
 
 async def _bond(submit: Submitter, chain: GantryChain, account: str) -> None:
     name = f"bond-scheduler:{account}"
-    submit.forget(name)
+    await submit.forget(name)
     outcome = await submit(name, calls.tasks_bond_scheduler())
     if outcome.done:
         _OUT.info("bonded", account=account)

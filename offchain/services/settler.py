@@ -136,7 +136,7 @@ class Settler:
         call, name = _call_of(command)
         if command in self._done:
             # It is due although a final block shows that it took effect: the agenda has more entries, for example.
-            self._submit.forget(name)
+            await self._submit.forget(name)
         outcome = await self._submit(name, call)
         self._under_way.discard(command)
         if outcome.done:

@@ -36,7 +36,7 @@ class SubmitCall(Protocol):
         """Return the outcome when it is final."""
         ...
 
-    def forget(self, name: str) -> None:
+    async def forget(self, name: str) -> None:
         """Allow a call again although it took effect, because it is due again."""
         ...
 
@@ -59,9 +59,9 @@ class Submitter:
             case CallGivenUp(reason):
                 return CallOutcome(reason)
 
-    def forget(self, name: str) -> None:
+    async def forget(self, name: str) -> None:
         """Allow a call again although it took effect, because it is due again."""
-        self._outbox.forget(name)
+        await self._outbox.forget(name)
 
 
 class PendingCalls:

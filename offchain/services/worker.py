@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from offchain.adapters.chain.watcher import Commit, Watcher
+from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.core.snapshot import Touched
 from offchain.errors import ChainBehind
@@ -61,13 +61,13 @@ class Worker:
             for role in roles:
                 await role.running.stop()
 
-    async def _finalized(self, block: Block) -> Commit | None:
+    async def _finalized(self, block: Block) -> None:
         await self._outbox.observe(block)
         async with self._turn:
             # After a restart the outbox is given blocks that the view, read at the newest one, has in it already.
             if block.ref.number > self._view.final.number:
                 await self._step(await self._view.finalized(block))
-        return lambda: self._outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
+        self._outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
 
     async def _follow_best(self) -> None:
         async for ref in self._chain.best():

@@ -63,7 +63,7 @@ class WholeBlocks:
         """Yield the blocks from the newest one on."""
         async for block in self._watcher.blocks():
             yield block
-            self._watcher.acknowledge(block)
+            await self._watcher.acknowledge(block)
 
 
 def count_bytes() -> None:

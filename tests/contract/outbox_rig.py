@@ -53,8 +53,10 @@ class Rig:
 
     async def settle(self):
         """Let everything run until nothing has more to do."""
-        for _ in range(300):
-            await asyncio.sleep(0)
+        before: object = "unknown"
+        while before != (before := self.watcher.cursor):
+            for _ in range(300):
+                await asyncio.sleep(0)
         for task in self.tasks:
             if task.done() and not task.cancelled():
                 task.result()

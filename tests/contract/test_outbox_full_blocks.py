@@ -116,7 +116,7 @@ async def test_what_a_block_takes_while_another_extrinsic_is_replaced_is_left_al
             rig.chain.least_tip = 0
             await rig.chain.produce()
             await rig.outbox.wait("b", 10)
-            rig.outbox.forget("b")
+            await rig.outbox.forget("b")
             return await sign(*values, **named)
 
         monkeypatch.setattr(rig.chain, "sign", sign_slowly)

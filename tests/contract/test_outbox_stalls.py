@@ -64,17 +64,14 @@ async def test_what_no_block_held_is_sent_again_although_their_events_are_gone()
 # --- a full disk ------------------------------------------------------------------------------------------------------
 
 
-def fill(store):
-    """The database may not grow any more, as on a full disk; gives how to undo it."""
-    store.run("PRAGMA wal_checkpoint(TRUNCATE)")
-    pages = store.one("PRAGMA page_count")[0]
-    store.run(f"PRAGMA max_page_count = {pages}")
-    return lambda: store.run("PRAGMA max_page_count = 1000000")
+async def limit_pages(store, pages):
+    """The database may not have more pages, as on a full disk."""
+    await store.write(lambda: store.writer.run(f"PRAGMA max_page_count = {pages}"))
 
 
 async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_space(tmp_path):
     store = Store(tmp_path / "worker.db")
-    rig = Rig(store=store)
+    rig = Rig(store=store, era_blocks=1000)  # blocks are made faster than the disk stores
     await rig.start()
     stored = []
 
@@ -87,7 +84,8 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
         return all(isinstance(rig.outbox.outcome(f"k{n}"), CallIncluded) for n in stored)
 
     try:
-        free = fill(store)
+        store.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        await limit_pages(store, store.one("PRAGMA page_count")[0])
         with pytest.raises(StoreStuck) as stuck:
             await submit_for_ever()
         assert "Free some space" in stuck.value.hint
@@ -98,16 +96,16 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
             for _ in range(400):
                 await asyncio.sleep(0)
         assert not work.done()
-        free()
+        await limit_pages(store, 1_000_000)
         async with asyncio.timeout(30):
             while rig.outbox.unfinished or not all_included():
                 if watching.done():  # it ended with StoreStuck; its owner starts it again
                     assert isinstance(watching.exception(), StoreStuck)
                     watching = asyncio.ensure_future(rig.watcher.run(rig.outbox.observe))
                     rig.tasks[1] = watching
-                await rig.chain.produce()
-                for _ in range(50):
-                    await asyncio.sleep(0)
+                head = (await rig.chain.produce()).ref.number
+                while rig.watcher.cursor.number < head and not watching.done():
+                    await asyncio.sleep(0.001)
         assert rig.done() == [b"%d" % n for n in stored]
     finally:
         await rig.kill()
@@ -277,6 +275,7 @@ async def test_calls_given_up_are_kept_for_a_week_of_blocks(monkeypatch):
         assert isinstance(rig.outbox.outcome("a"), CallGivenUp)
         for block, left in ((25, 1), (32, 0)):
             rig.outbox.forget_old(block, 5)
+            await rig.settle()
             assert len(OutboxAdmin(rig.store).entries(IntentState.DEAD)) == left
 
 
@@ -294,8 +293,9 @@ async def test_no_call_of_the_outbox_reads_the_whole_of_a_table():
         await rig.produce(10)
         await rig.submit("a", call(), supersede=True)
         await rig.produce(5)
-        rig.outbox.forget("a")
+        await rig.outbox.forget("a")
         rig.outbox.forget_old(30, 5)
+        await rig.settle()
         rig.store._db.set_trace_callback(None)
         scanned = {
             statement: row["detail"]

@@ -83,7 +83,7 @@ class ServiceWorld:
 
     # --- the performer ------------------------------------------------------------------------------------------
 
-    def forget(self, name):
+    async def forget(self, name):
         self.forgotten.append(name)
 
     async def __call__(self, name, call):

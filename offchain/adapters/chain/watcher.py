@@ -12,9 +12,7 @@ from offchain.adapters.outbox.store import Store
 from offchain.errors import ChainBehind, Reorganised
 from offchain.ports import Block, BlockRef, ChainPort
 
-Commit = Callable[[], None]
-Handler = Callable[[Block], Awaitable[Commit | None]]
-"""Processes a block. A returned function runs in the transaction that moves the cursor past the block."""
+Handler = Callable[[Block], Awaitable[None]]
 
 _TABLES = ["CREATE TABLE cursors (name TEXT PRIMARY KEY, number INTEGER NOT NULL, hash BLOB NOT NULL) STRICT"]
 _FETCHED_AHEAD = 8
@@ -23,7 +21,7 @@ _FETCHED_AHEAD = 8
 class Watcher:
     """Passes each finalized block to a handler; the cursor moves only after the block has been handled.
 
-    After a crash the last block may be passed again, unless the effects of its handler are in the returned commit.
+    After a crash the last block may be passed again.
     `start`: the first block of the first run, "finalized" for the newest final one. `kept_in`: the database that
     belongs to the chain, for messages, where `store` is another.
     """
@@ -50,20 +48,17 @@ class Watcher:
         row = self._store.one("SELECT number, hash FROM cursors WHERE name = ?", self._name)
         return None if row is None else BlockRef(row["number"], row["hash"])
 
-    def acknowledge(self, block: Block, commit: Commit | None = None) -> None:
-        """Move the cursor past a block, in one transaction with the writes of the handler."""
-        with self._store.transaction():
-            if commit is not None:
-                commit()
-            self._store.run(
-                "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", self._name, block.ref.number, block.ref.hash
-            )
+    async def acknowledge(self, block: Block) -> None:
+        """Move the cursor past a block."""
+        move = "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)"
+        await self._store.write(lambda: self._store.writer.run(move, self._name, block.ref.number, block.ref.hash))
 
     async def run(self, handle: Handler) -> None:
         """Handle every block, for ever. Raises the error of the chain or of the handler."""
         async with aclosing(self.blocks()) as blocks:
             async for block in blocks:
-                self.acknowledge(block, await handle(block))
+                await handle(block)
+                await self.acknowledge(block)
 
     async def blocks(self) -> AsyncGenerator[Block, None]:
         """Yield every block after the cursor. The caller acknowledges each one before the next."""

@@ -9,8 +9,8 @@ from typing import Final
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import AccountBalance, GantryChain
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
+from offchain.adapters.outbox.account_intents import AccountIntents
 from offchain.adapters.outbox.intent_values import IntentState, OutboxCounts
-from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.ports import ChainPort
@@ -95,7 +95,7 @@ class OutboxMetrics:
     """Reads the outbox of an account."""
 
     def __init__(self, store: Store, account: str, counts: OutboxCounts) -> None:
-        self._intents = IntentTable(store, account)
+        self._intents = AccountIntents(store, account)
         self._counts = counts
 
     def __call__(self) -> Iterator[MetricReading]:

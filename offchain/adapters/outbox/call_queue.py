@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from offchain.adapters.outbox.account_intents import AccountIntents
+from offchain.adapters.outbox.deletion import EndedBefore
 from offchain.adapters.outbox.intent_values import IntentState, OutboxOutcome
 from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.store import Store
+from offchain.errors import GantryError
 from offchain.ports import Call
 
 DEAD_LETTER_BLOCKS = 302_400
 """How long calls that were given up are kept: a week of blocks of two seconds."""
-_MOST_FORGOTTEN = 64
-"""Calls that are deleted with one final block: 2.7 million a day. Their pages are mostly read from the disk."""
 _MOST_STORED_AT_ONCE = 256
 
 
@@ -40,14 +42,18 @@ class CallQueue:
     `now_ms`: Unix time in ms, stored with each call. `wake`: called after calls were stored.
     """
 
-    def __init__(self, store: Store, intents: IntentTable, now_ms: Callable[[], int], wake: Callable[[], None]) -> None:
+    def __init__(
+        self, store: Store, intents: AccountIntents, now_ms: Callable[[], int], wake: Callable[[], None]
+    ) -> None:
         self._store = store
         self._intents = intents
         self._now_ms = now_ms
         self._wake = wake
         self._waiters: dict[str, _Waiters] = {}
         self._unstored: list[_Unstored] = []
-        self._version = store.version
+        self._version: int | None = None
+        self._old: tuple[EndedBefore, ...] = ()
+        self._old_known = asyncio.Event()
 
     async def submit(self, key: str, call: Call, *, supersede: bool, urgent: bool) -> None:
         """Store a call; those submitted in the same step of the event loop are stored in one transaction."""
@@ -63,24 +69,16 @@ class CallQueue:
 
     def _store_oldest(self) -> None:
         unstored = self._unstored.pop(0)
-        try:
-            with self._store.transaction():
-                urgent_keys = {key for key, (_, _, urgent) in unstored.calls.items() if urgent}
-                new: dict[str, Call] = {}
-                for key, (call, supersede, urgent) in unstored.calls.items():
-                    if supersede:
-                        # Calls are sent in the order in which they were stored.
-                        self._intents.add(new, self._now_ms(), urgent_keys)
-                        new.clear()
-                        self._intents.replace(key, call, self._now_ms(), urgent=urgent)
-                    else:
-                        new[key] = call
-                self._intents.add(new, self._now_ms(), urgent_keys)
-        except BaseException as error:  # noqa: BLE001 - raised in each submit that waits
-            unstored.stored.set_exception(error)
-            return
-        unstored.stored.set_result(None)
-        self._wake()
+        now_ms = self._now_ms()
+
+        def end(made: asyncio.Future[None]) -> None:
+            if (error := made.exception()) is not None:
+                unstored.stored.set_exception(error)  # raised in each submit that waits
+                return
+            unstored.stored.set_result(None)
+            self._wake()
+
+        self._intents.begin_write(lambda table: _add_calls(table, unstored.calls, now_ms)).add_done_callback(end)
 
     async def wait(self, key: str, timeout: float | None) -> OutboxOutcome:  # noqa: ASYNC109 - part of the contract
         """Wait for the outcome of a call; see :meth:`Outbox.wait <offchain.adapters.outbox.outbox.Outbox.wait>`."""
@@ -105,28 +103,38 @@ class CallQueue:
             if not waiters.number and self._waiters.get(key) is waiters:
                 del self._waiters[key]
 
-    def forget(self, key: str) -> None:
-        """Delete a call that has ended or is not in an extrinsic yet."""
+    async def forget(self, key: str, *, if_unsigned: bool = False) -> None:
+        """Delete a call that has ended or is not in an extrinsic yet. `if_unsigned`: not one that has ended."""
         for unstored in self._unstored:
             unstored.calls.pop(key, None)
-        self._intents.forget(key)
-        if self._intents.state(key) is None:
-            self.wake_waiters(key)
+        await self._intents.write(
+            lambda table: table.take_back(key) if if_unsigned else table.forget(key),
+            lambda is_free: self.wake_waiters(*[key] * is_free),
+        )
 
     def forget_old(self, block: int, keep_blocks: int) -> None:
-        """Delete some of the calls that ended more than `keep_blocks` before this final block.
+        """Let :meth:`delete_old` delete some of the calls that ended more than `keep_blocks` before this final block.
 
         Calls that were given up are kept for DEAD_LETTER_BLOCKS, so that their operator sees them.
         """
-        forget = self._intents.forget_ended_before
-        left = _MOST_FORGOTTEN - forget(
-            block - keep_blocks, IntentState.DONE, IntentState.FAILED, limit=_MOST_FORGOTTEN
+        self._old = (
+            EndedBefore(IntentState.DONE, block - keep_blocks),
+            EndedBefore(IntentState.FAILED, block - keep_blocks),
+            EndedBefore(IntentState.DEAD, block - max(keep_blocks, DEAD_LETTER_BLOCKS)),
         )
-        forget(block - max(keep_blocks, DEAD_LETTER_BLOCKS), IntentState.DEAD, limit=left)
+        self._old_known.set()
 
-    def notice_other_programs(self) -> None:
+    async def delete_old(self) -> None:
+        """Delete old calls, for ever: once for each :meth:`forget_old`, or less often where the disk is slow."""
+        while True:
+            await self._old_known.wait()
+            self._old_known.clear()
+            with suppress(GantryError):  # the changes that matter report what is wrong with the disk
+                await self._intents.delete_ended(*self._old)
+
+    async def notice_other_programs(self) -> None:
         """Wake the waiters of calls that another program (`gantry outbox`) has ended."""
-        if self._version != (now := self._store.version):
+        if self._version != (now := await self._store.version_of_others()):
             self._version = now
             self.wake_waiters(*[key for key in self._waiters if self._intents.outcome(key) is not None])
 
@@ -135,3 +143,17 @@ class CallQueue:
         for key in keys:
             if (waiters := self._waiters.pop(key, None)) is not None:
                 waiters.event.set()
+
+
+def _add_calls(table: IntentTable, calls: Mapping[str, tuple[Call, bool, bool]], now_ms: int) -> None:
+    """Store calls as :class:`_Unstored` has them, in their order: it is the one in which they are sent."""
+    urgent_keys = {key for key, (_, _, urgent) in calls.items() if urgent}
+    new: dict[str, Call] = {}
+    for key, (call, supersede, urgent) in calls.items():
+        if supersede:
+            table.add(new, now_ms, urgent_keys)
+            new.clear()
+            table.replace(key, call, now_ms, urgent=urgent)
+        else:
+            new[key] = call
+    table.add(new, now_ms, urgent_keys)

@@ -21,20 +21,21 @@ MAX_PASSES: Final = 50
 class BackgroundCheckpoints:
     """Checkpoints of one database file in WAL mode.
 
-    Within a commit of an event loop, a checkpoint of 8,000 pages took 320 ms on a busy disk.
+    Within a commit, a checkpoint of 8,000 pages took 320 ms on a busy disk.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._begun_at = 0
+        self._changed_rows = 0
         self._thread: threading.Thread | None = None
 
-    def note_commit(self, total_changes: int) -> None:
-        """Start a checkpoint if it is due. `total_changes`: rows that the connection has changed so far."""
+    def note_commit(self, changed_rows: int) -> None:
+        """Start a checkpoint if it is due. One thread at a time may call this."""
+        self._changed_rows += changed_rows
         is_running = self._thread is not None and self._thread.is_alive()
-        if is_running or total_changes - self._begun_at < CHANGED_ROWS:
+        if is_running or self._changed_rows < CHANGED_ROWS:
             return
-        self._begun_at = total_changes
+        self._changed_rows = 0
         self._thread = threading.Thread(target=_checkpoint, args=(self._path,), name="checkpoint", daemon=True)
         self._thread.start()
 
@@ -59,20 +60,20 @@ def _checkpoint(path: str) -> None:
 class LogSync:
     """Writes the log of one database file to the disk, in a thread: the event loop goes on meanwhile."""
 
-    def __init__(self, path: str, total_changes: Callable[[], int]) -> None:
-        """`total_changes`: returns the number of rows that the connection has changed since it was opened."""
+    def __init__(self, path: str, commits: Callable[[], int]) -> None:
+        """`commits`: returns how many commits this process has made."""
         self._log = Path(f"{path}-wal")
         self._synced = -1
-        """The changes that are on the disk; negative: not even those of earlier processes."""
+        """The commits that are on the disk; negative: not even those of earlier processes."""
         self._syncing = asyncio.Lock()
-        self._total_changes = total_changes
+        self._commits = commits
 
     async def sync(self) -> None:
         """Return when all commits so far are on the disk; those who wait share a system call. OSError: they are not."""
-        wanted = self._total_changes()
+        wanted = self._commits()
         async with self._syncing:
             if self._synced < wanted:
-                covered = self._total_changes()
+                covered = self._commits()
                 await asyncio.to_thread(_sync, self._log, with_folder=self._synced < 0)
                 self._synced = covered
 

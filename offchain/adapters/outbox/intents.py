@@ -1,6 +1,6 @@
-"""Intents and the extrinsics that were signed for them, in the tables of the outbox.
+"""Changes of intents and of the extrinsics that were signed for them, in the tables of the outbox.
 
-The cost of a call depends on what is pending, not on what is kept of the past.
+The cost of a change depends on what is pending, not on what is kept of the past.
 """
 
 from __future__ import annotations
@@ -9,138 +9,34 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Row
 
-from offchain.adapters.outbox.deletion import delete_intents
+from offchain.adapters.outbox.connection import StoreConnection
+from offchain.adapters.outbox.deletion import EndedBefore, delete_intents, ended_intents
+from offchain.adapters.outbox.intent_reads import IntentReads
 from offchain.adapters.outbox.intent_values import (
-    FINAL,
-    CallGivenUp,
-    CallIncluded,
-    CallRejected,
     Intent,
     IntentState,
     OutboxCounts,
-    OutboxOutcome,
     Submission,
     SubmittedIntent,
     pack_call,
-    unpack_call,
 )
-from offchain.adapters.outbox.store import Store
-from offchain.adapters.outbox.tables import TABLES
+from offchain.adapters.outbox.retry import give_up_reason, retry_after, retry_reason
+from offchain.errors import SubmitRefusal
 from offchain.ports import BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic
 
 _MOST_HASHES = 10_000
 """In one statement: SQLite allows 32,766 values."""
 
 
-def _submission(row: Row) -> Submission:
-    return Submission(
-        row["id"],
-        SignedExtrinsic(row["data"], row["hash"], row["account"], row["nonce"], row["born"], row["valid_until"]),
-        row["sent_at"],
-        bool(row["doubted"]),
-        bool(row["confirmed"]),
-        row["tip"],
-        bool(row["outbid"]),
-    )
+class IntentTable(IntentReads):
+    """Reads and changes of the intents and extrinsics of one account, on one connection.
 
+    `counts` is kept up to date.
+    """
 
-class IntentTable:
-    """The intents and extrinsics of one account."""
-
-    def __init__(self, store: Store, account: str, counts: OutboxCounts | None = None) -> None:
-        store.migrate("outbox", TABLES)
-        self._store = store
-        self._account = account
+    def __init__(self, db: StoreConnection, account: str, counts: OutboxCounts | None = None) -> None:
+        super().__init__(db, account)
         self._counts = counts or OutboxCounts()
-
-    def state(self, key: str) -> IntentState | None:
-        """The state of the intent with this key; None where there is none."""
-        row = self._store.one("SELECT state FROM intents WHERE account = ? AND key = ?", self._account, key)
-        return None if row is None else IntentState(row["state"])
-
-    def outcome(self, key: str) -> OutboxOutcome | None:
-        """The outcome of an intent; None where it has none yet."""
-        row = self._store.one("SELECT * FROM intents WHERE account = ? AND key = ?", self._account, key)
-        if row is None or row["state"] not in FINAL:
-            return None
-        if row["state"] == IntentState.DEAD:
-            return CallGivenUp(row["reason"])
-        block = BlockRef(row["block"], row["block_hash"])
-        if row["state"] == IntentState.FAILED:
-            return CallRejected(DispatchFailure(*json.loads(row["failure"])), block, row["block_index"])
-        return CallIncluded(block, row["block_index"])
-
-    def due(self, block: int, limit: int = 1) -> list[Intent]:
-        """The next intents that may be signed at this block: urgent ones, then the oldest."""
-        rows = self._store.all(
-            "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ?"
-            " ORDER BY urgent DESC, seq LIMIT ?",
-            self._account,
-            block,
-            limit,
-        )
-        return [
-            Intent(row["seq"], row["key"], unpack_call(row["call"]), IntentState(row["state"]), row["attempts"])
-            for row in rows
-        ]
-
-    def submissions(self) -> list[Submission]:
-        """Extrinsics that a block may still include, by nonce."""
-        rows = self._store.all(
-            "SELECT * FROM extrinsics WHERE account = ? AND alive ORDER BY nonce, tip, hash", self._account
-        )
-        return [_submission(row) for row in rows]
-
-    def intents_of(self, submission: Submission) -> list[SubmittedIntent]:
-        """The intents in an extrinsic, by item."""
-        rows = self._store.all(
-            "SELECT seq, key, attempts FROM extrinsic_intents JOIN intents USING (seq) WHERE extrinsic = ?"
-            " ORDER BY item",
-            submission.id,
-        )
-        return [SubmittedIntent(row["seq"], row["key"], row["attempts"]) for row in rows]
-
-    def _has_submissions(self) -> bool:
-        found = self._store.one("SELECT 1 FROM extrinsics WHERE account = ? AND alive LIMIT 1", self._account)
-        return found is not None
-
-    def calls_of(self, submission: Submission) -> list[Call]:
-        """The calls in an extrinsic, by item."""
-        rows = self._store.all(
-            "SELECT i.call FROM extrinsic_intents JOIN intents i USING (seq) WHERE extrinsic = ? ORDER BY item",
-            submission.id,
-        )
-        return [unpack_call(row["call"]) for row in rows]
-
-    def unfinished(self) -> int:
-        """Number of intents without an outcome."""
-        row = self._store.one(
-            "SELECT count(*) AS n FROM intents WHERE account = ? AND state IN ('queued', 'sent')", self._account
-        )
-        return 0 if row is None else int(row["n"])
-
-    def number_of(self, state: IntentState) -> int:
-        """Number of intents in this state."""
-        row = self._store.one("SELECT count(*) AS n FROM intents WHERE account = ? AND state = ?", self._account, state)
-        return 0 if row is None else int(row["n"])
-
-    def has_unfinished(self) -> bool:
-        """Whether any intent has no outcome."""
-        row = self._store.one(
-            "SELECT 1 FROM intents WHERE account = ? AND state IN ('queued', 'sent') LIMIT 1", self._account
-        )
-        return row is not None
-
-    def extrinsic_hashes(self) -> frozenset[bytes]:
-        """Hashes of all stored extrinsics."""
-        rows = self._store.all("SELECT hash FROM extrinsics WHERE account = ?", self._account)
-        return frozenset(bytes(row["hash"]) for row in rows)
-
-    @property
-    def scanned(self) -> int | None:
-        """The last final block that was searched for extrinsics of the account."""
-        row = self._store.one("SELECT scanned FROM lanes WHERE account = ?", self._account)
-        return None if row is None else int(row["scanned"])
 
     def add(self, new: Mapping[str, Call], now_ms: int, urgent: Collection[str] = ()) -> None:
         """Store new intents by key, in this order; one whose key is known already is left out.
@@ -149,7 +45,7 @@ class IntentTable:
         """
         if not new:
             return
-        self._store.run(
+        self._db.run(
             "INSERT INTO intents (account, key, call, urgent, state, created_ms)"
             " SELECT ?, value ->> 0, value ->> 1, value ->> 2, 'queued', ? FROM json_each(?) WHERE true"
             " ON CONFLICT (account, key) DO NOTHING",
@@ -161,75 +57,83 @@ class IntentTable:
     def replace(self, key: str, call: Call, now_ms: int, *, urgent: bool = False) -> None:
         """Store a newer call under the same key: instead of one that is not in an extrinsic now, after one that is."""
         if self.state(key) is IntentState.SENT:
-            self._store.run(
+            self._db.run(
                 "UPDATE intents SET successor = ? WHERE account = ? AND key = ?", pack_call(call), self._account, key
             )
         else:
             self.forget(key)
             self.add({key: call}, now_ms, (key,) if urgent else ())
 
-    def forget(self, key: str) -> None:
-        """Delete an intent that is not in an extrinsic now."""
-        with self._store.transaction():
-            found = self._store.one(
-                "SELECT seq FROM intents WHERE account = ? AND key = ? AND state != 'sent'", self._account, key
-            )
-            if found is not None:
-                delete_intents(self._store, [found["seq"]])
+    def forget(self, key: str) -> bool:
+        """Delete an intent that is not in an extrinsic now; return whether the key is free then."""
+        with self._db.transaction():
+            state = self.state(key)
+            if state is None or state is IntentState.SENT:
+                return state is None
+            found = self._db.one("SELECT seq FROM intents WHERE account = ? AND key = ?", self._account, key)
+            delete_intents(self._db, [] if found is None else [found["seq"]])
+            return True
 
-    def forget_ended_before(self, block: int, *states: IntentState, limit: int) -> int:
-        """Delete at most `limit` intents in these final states that ended before a final block; return how many."""
-        deleted = 0
-        with self._store.transaction():
-            for state in states:
-                rows = self._store.all(
-                    "SELECT seq FROM intents WHERE account = ? AND state = ? AND ended_at < ?"
-                    " ORDER BY ended_at LIMIT ?",
-                    self._account,
-                    state,
-                    block,
-                    limit - deleted,
-                )
-                delete_intents(self._store, [row["seq"] for row in rows])
-                deleted += len(rows)
-        return deleted
+    def take_back(self, key: str) -> bool:
+        """Delete an intent that waits to be signed; return whether the key is free then."""
+        with self._db.transaction():
+            return self.state(key) in (None, IntentState.QUEUED) and self.forget(key)
 
-    def record_signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic) -> None:
-        """Store an extrinsic before it is broadcast. It carries the intents in this order."""
-        with self._store.transaction():
+    def forget_ended(self, wanted: Sequence[EndedBefore]) -> None:
+        """Delete the intents that :func:`ended_intents` finds."""
+        with self._db.transaction():
+            delete_intents(self._db, ended_intents(self._db.all, self._account, wanted))
+
+    def record_signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic, block: int) -> bool:
+        """Store an extrinsic before it is broadcast. It carries the intents in this order.
+
+        False, and nothing is stored, where they are not the next that are due at this block: since the signing began,
+        one may have been superseded or forgotten, also by `gantry outbox`.
+        """
+        with self._db.transaction():
+            due = self.due(block, len(intents))
+            if [(one.seq, one.call) for one in due] != [(one.seq, one.call) for one in intents]:
+                return False
             number = self._insert(extrinsic, 0)
-            self._store.run_many(
+            self._db.run_many(
                 "UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?",
                 [(intent.seq,) for intent in intents],
             )
-            self._store.run_many(
+            self._db.run_many(
                 "INSERT INTO extrinsic_intents VALUES (?, ?, ?)",
                 [(number, intent.seq, item) for item, intent in enumerate(intents)],
             )
+            return True
 
-    def record_replacement(self, submission: Submission, extrinsic: SignedExtrinsic, tip: int) -> None:
-        """Store an extrinsic with the nonce and calls of `submission` and a larger tip, before it is broadcast."""
-        with self._store.transaction():
+    def record_replacement(self, submission: Submission, extrinsic: SignedExtrinsic, tip: int) -> bool:
+        """Store an extrinsic with the nonce and calls of `submission` and a larger tip, before it is broadcast.
+
+        False, and nothing is stored, where a final block has included `submission` meanwhile.
+        """
+        with self._db.transaction():
+            outbid = "UPDATE extrinsics SET outbid = 1 WHERE id = ? AND alive AND NOT outbid"
+            if not self._db.run(outbid, submission.id):
+                return False
             number = self._insert(extrinsic, tip)
-            self._store.run("UPDATE extrinsics SET outbid = 1 WHERE id = ?", submission.id)
-            self._store.run(
+            self._db.run(
                 "INSERT INTO extrinsic_intents SELECT ?, seq, item FROM extrinsic_intents WHERE extrinsic = ?",
                 number,
                 submission.id,
             )
+            return True
 
     def remove_replacement(self, submission: Submission, extrinsic: SignedExtrinsic) -> None:
         """Delete a replacement that no node has accepted."""
-        with self._store.transaction():
-            self._store.run("DELETE FROM extrinsics WHERE hash = ? AND alive", extrinsic.hash)
-            self._store.run("UPDATE extrinsics SET outbid = 0 WHERE id = ?", submission.id)
+        with self._db.transaction():
+            self._db.run("DELETE FROM extrinsics WHERE hash = ? AND alive", extrinsic.hash)
+            self._db.run("UPDATE extrinsics SET outbid = 0 WHERE id = ?", submission.id)
 
     def _insert(self, extrinsic: SignedExtrinsic, tip: int) -> int:
         """Store an extrinsic, and return its number in the database."""
         self._counts.signed += 1
-        if not self._has_submissions():
-            self.set_scanned(max(self.scanned or 0, extrinsic.born))
-        return self._store.insert(
+        if not self.has_submissions():
+            self._set_scanned(max(self.scanned or 0, extrinsic.born))
+        return self._db.insert(
             "INSERT OR REPLACE INTO extrinsics (hash, account, data, nonce, born, valid_until, sent_at, alive, tip)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)",
             extrinsic.hash,
@@ -244,13 +148,14 @@ class IntentTable:
 
     def count_attempt(self, intents: Sequence[Intent]) -> None:
         """Count an attempt that failed before an extrinsic was signed."""
-        self._store.run_many(
-            "UPDATE intents SET attempts = attempts + 1 WHERE seq = ?", [(intent.seq,) for intent in intents]
+        self._db.run_many(
+            "UPDATE intents SET attempts = attempts + 1 WHERE seq = ? AND state = 'queued'",
+            [(intent.seq,) for intent in intents],
         )
 
     def mark_broadcast(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """Note that a node has accepted the extrinsic."""
-        self._store.run(
+        self._db.run(
             "UPDATE extrinsics SET sent_at = ?, confirmed = 1, doubted = 0 WHERE hash = ? AND alive",
             block,
             extrinsic.hash,
@@ -258,49 +163,101 @@ class IntentTable:
 
     def mark_suspect(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """Note that a node has refused the extrinsic, although one may have accepted it before."""
-        self._store.run(
-            "UPDATE extrinsics SET sent_at = ?, doubted = 1 WHERE hash = ? AND alive", block, extrinsic.hash
-        )
+        self._db.run("UPDATE extrinsics SET sent_at = ?, doubted = 1 WHERE hash = ? AND alive", block, extrinsic.hash)
 
     def expire(self, submission: Submission) -> list[SubmittedIntent]:
         """End an extrinsic that no block can include any more; return its intents that are in no other one."""
-        with self._store.transaction():
-            self._store.run("UPDATE extrinsics SET alive = 0 WHERE id = ?", submission.id)
+        with self._db.transaction():
+            if not self._db.run("UPDATE extrinsics SET alive = 0 WHERE id = ? AND alive", submission.id):
+                return []
             return [one for one in self.intents_of(submission) if not self._has_submission(one.seq)]
 
     def _has_submission(self, seq: int) -> bool:
-        found = self._store.one(
+        found = self._db.one(
             "SELECT 1 FROM extrinsic_intents c JOIN extrinsics x ON x.id = c.extrinsic WHERE c.seq = ? AND x.alive", seq
         )
         return found is not None
 
-    def requeue(self, seq: int, not_before: int, reason: str | None = None) -> None:
+    def retry_or_give_up(
+        self, intents: Sequence[SubmittedIntent], refusal: SubmitRefusal, block: int, retry_clock: int
+    ) -> list[str]:
+        """Queue or give up the intents of an extrinsic that no block includes; return the keys of those given up.
+
+        `block`: the final block at which they end. `retry_clock`: the block that retries are timed by.
+        """
+        given_up: list[str] = []
+        with self._db.transaction():
+            for one in intents:
+                pause = retry_after(refusal, one.attempts)
+                if pause is not None:
+                    self._requeue(one.seq, max(block, retry_clock) + pause, retry_reason(refusal))
+                elif self._is_sent(one.seq):
+                    self.give_up(one.seq, give_up_reason(refusal), block)
+                    given_up.append(one.key)
+        return given_up
+
+    def _requeue(self, seq: int, not_before: int, reason: str | None = None) -> None:
         """Queue an intent again whose extrinsics cannot be included any more, from the block `not_before` on.
 
-        `reason`: why the last one was not included, for people.
+        `reason`: why the last one was not included, for people. Without effect where it has ended meanwhile.
         """
-        with self._store.transaction():
+        if self._is_sent(seq):
             self._end_submissions(seq)
-            self._store.run(
+            self._db.run(
                 "UPDATE intents SET state = 'queued', not_before = ?, reason = ? WHERE seq = ?", not_before, reason, seq
             )
             self._start_successors([seq])
 
-    def postpone(self, seq: int, not_before: int) -> None:
-        """Queue an intent again that a node refuses for now only: the attempt does not count."""
-        with self._store.transaction():
-            self.requeue(seq, not_before)
-            self._store.run("UPDATE intents SET attempts = attempts - 1 WHERE seq = ? AND state = 'queued'", seq)
+    def _is_sent(self, seq: int) -> bool:
+        return self._db.one("SELECT 1 FROM intents WHERE seq = ? AND state = 'sent'", seq) is not None
+
+    def postpone(self, intents: Sequence[Intent], not_before: int) -> None:
+        """Queue intents again that a node refuses for now only: the attempt does not count."""
+        with self._db.transaction():
+            for one in intents:
+                self._db.run("UPDATE intents SET attempts = attempts - 1 WHERE seq = ? AND state = 'sent'", one.seq)
+                self._requeue(one.seq, not_before)
 
     def give_up(self, seq: int, reason: str, block: int) -> None:
         """End an intent without effect at this final block: no extrinsic of it can be included, none will be signed."""
-        self._counts.given_up += 1
-        with self._store.transaction():
+        with self._db.transaction():
             self._end_submissions(seq)
-            self._store.run(
-                "UPDATE intents SET state = 'dead', reason = ?, ended_at = ? WHERE seq = ?", reason, block, seq
+            self._counts.given_up += self._db.run(
+                "UPDATE intents SET state = 'dead', reason = ?, ended_at = ? WHERE seq = ?"
+                " AND state IN ('queued', 'sent')",
+                *(reason, block, seq),
             )
             self._start_successors([seq])
+
+    def record_block(self, inclusions: Sequence[Inclusion], block: BlockRef) -> list[str]:
+        """Store the outcomes in a final block, unless it was searched already; return the keys of those intents."""
+        with self._db.transaction():
+            scanned = self.scanned
+            if scanned is not None and block.number <= scanned:
+                return []
+            ended = self.record_included(inclusions, block)
+            self._set_scanned(block.number)
+            return ended
+
+    def record_pruned(self, hashes: Collection[bytes], block: int) -> list[str]:
+        """Store that a final block has these extrinsics and that their outcomes are unknown; return the keys."""
+        reason = f"it is in block {block}, but the node no longer knows what came of it there"
+        with self._db.transaction():
+            ended = [key for one in hashes for key in self._give_up_included(one, reason, block)]
+            self._set_scanned(block)
+            return ended
+
+    def skip_blocks(self, last: int) -> bool:
+        """Note the final blocks up to `last` as searched if none of them can include an extrinsic that is known.
+
+        Return whether that is so.
+        """
+        with self._db.transaction():
+            scanned = self.scanned
+            if scanned is None or any(one.extrinsic.valid_until > scanned for one in self.submissions()):
+                return False
+            self._set_scanned(max(scanned, last))
+            return True
 
     def record_included(self, inclusions: Sequence[Inclusion], block: BlockRef) -> list[str]:
         """Store the outcomes of the intents in the extrinsics of a block; return their keys."""
@@ -321,18 +278,18 @@ class IntentTable:
                 refused += [(_pack_failure(items[row["item"]]), row["seq"]) for row in rows if row["item"] in items]
         ended = [row for rows in carried.values() for row in rows]
         seqs = [row["seq"] for row in ended]
-        with self._store.transaction():
-            self._store.run(
+        with self._db.transaction():
+            self._db.run(
                 "UPDATE extrinsics SET alive = 0 WHERE alive AND id IN"
                 " (SELECT extrinsic FROM extrinsic_intents WHERE seq IN (SELECT value FROM json_each(?)))",
                 json.dumps(seqs),
             )
-            self._store.run_many(
+            self._db.run_many(
                 "UPDATE intents SET state = ?, failure = ?, block = ?, block_hash = ?, block_index = ?, ended_at = ?,"
                 " reason = NULL WHERE seq IN (SELECT seq FROM extrinsic_intents WHERE extrinsic = ?)",
                 outcomes,
             )
-            self._store.run_many("UPDATE intents SET state = 'failed', failure = ? WHERE seq = ?", refused)
+            self._db.run_many("UPDATE intents SET state = 'failed', failure = ? WHERE seq = ?", refused)
             self._start_successors(seqs)
         failed = {one[-1] for one in outcomes if one[0] is IntentState.FAILED}
         rejected = len(refused) + sum(row["extrinsic"] in failed for row in ended)
@@ -345,7 +302,7 @@ class IntentTable:
         found: dict[bytes, list[Row]] = {}
         for start in range(0, len(hashes), _MOST_HASHES):
             some = hashes[start : start + _MOST_HASHES]
-            rows = self._store.all(
+            rows = self._db.all(
                 "SELECT x.hash, c.extrinsic, c.item, i.seq, i.key"  # noqa: S608  (question marks only)
                 " FROM extrinsics x JOIN extrinsic_intents c ON c.extrinsic = x.id JOIN intents i USING (seq)"
                 f" WHERE x.account = ? AND x.alive AND x.hash IN ({', '.join('?' * len(some))})"
@@ -357,34 +314,34 @@ class IntentTable:
                 found.setdefault(bytes(row["hash"]), []).append(row)
         return found
 
-    def give_up_included(self, extrinsic_hash: bytes, reason: str, block: int) -> list[str]:
+    def _give_up_included(self, extrinsic_hash: bytes, reason: str, block: int) -> list[str]:
         """Give up the intents of an extrinsic that this block includes with unknown outcome; return their keys."""
-        rows = self._store.all(
+        rows = self._db.all(
             "SELECT i.seq, i.key FROM extrinsics x JOIN extrinsic_intents c ON c.extrinsic = x.id"
             " JOIN intents i USING (seq) WHERE x.hash = ? AND x.alive AND x.account = ? AND i.state = 'sent'",
             extrinsic_hash,
             self._account,
         )
-        with self._store.transaction():
+        with self._db.transaction():
             for row in rows:
                 self.give_up(row["seq"], reason, block)
         return [str(row["key"]) for row in rows]
 
     def _end_submissions(self, seq: int) -> None:
         """End all extrinsics of an intent."""
-        self._store.run(
+        self._db.run(
             "UPDATE extrinsics SET alive = 0 WHERE alive AND id IN"
             " (SELECT extrinsic FROM extrinsic_intents WHERE seq = ?)",
             seq,
         )
 
-    def set_scanned(self, block: int) -> None:
+    def _set_scanned(self, block: int) -> None:
         """Note that the final blocks up to this one were searched."""
-        self._store.run("INSERT OR REPLACE INTO lanes VALUES (?, ?)", self._account, block)
+        self._db.run("INSERT OR REPLACE INTO lanes VALUES (?, ?)", self._account, block)
 
     def _start_successors(self, seqs: Sequence[int]) -> None:
         """Queue the newer calls that waited for these to end."""
-        self._store.run(
+        self._db.run(
             "UPDATE intents SET call = successor, successor = NULL, state = 'queued', attempts = 0, not_before = 0,"
             " block = NULL, block_hash = NULL, block_index = NULL, failure = NULL, reason = NULL, ended_at = NULL"
             " WHERE successor IS NOT NULL AND seq IN (SELECT value FROM json_each(?))",

@@ -23,21 +23,15 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from functools import partial
 
-from offchain.adapters.outbox.batching import batch_limit, batch_size, make_batch
+from offchain.adapters.outbox.account_intents import AccountIntents
+from offchain.adapters.outbox.batching import make_batch
 from offchain.adapters.outbox.call_queue import CallQueue
 from offchain.adapters.outbox.inclusions import InclusionScanner
 from offchain.adapters.outbox.intent_values import Intent, OutboxCounts, OutboxOutcome, Submission, SubmittedIntent
 from offchain.adapters.outbox.intents import IntentTable
-from offchain.adapters.outbox.retry import (
-    REFUSALS_OF_A_FORK,
-    UnpaidPause,
-    give_up_reason,
-    next_tip,
-    retry_after,
-    retry_reason,
-)
+from offchain.adapters.outbox.retry import REFUSALS_OF_A_FORK, UnpaidPause, next_tip
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
 from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
@@ -80,10 +74,10 @@ class Outbox:
         self._one_at_a_time = one_at_a_time
         # One at a time, all calls wait for the extrinsic that a fork has dropped.
         self._patience = _REBROADCAST_AFTER_BLOCKS // 2 if one_at_a_time else _REBROADCAST_AFTER_BLOCKS
-        self._intents = IntentTable(store, signer.address, counts)
+        self._intents = AccountIntents(store, signer.address, counts)
         self._wake = asyncio.Event()
         self._queue = CallQueue(store, self._intents, now_ms, self._wake.set)
-        self._inclusions = InclusionScanner(chain, store, self._intents, self._queue.wake_waiters)
+        self._inclusions = InclusionScanner(chain, self._intents, self._queue.wake_waiters)
         self._scanning = asyncio.Lock()
         self._height = -1
         self._retry_clock = -1
@@ -117,12 +111,19 @@ class Outbox:
         """The outcome of a call; None where it has none yet, or was never submitted."""
         return self._intents.outcome(key)
 
-    def forget(self, key: str) -> None:
+    async def forget(self, key: str) -> None:
         """Delete a call that has ended or is not in an extrinsic yet, so that its key can be used again."""
-        self._queue.forget(key)
+        await self._queue.forget(key)
+
+    async def take_back(self, key: str) -> None:
+        """Delete a call that is not in an extrinsic and has no outcome yet."""
+        await self._queue.forget(key, if_unsigned=True)
 
     def forget_old(self, block: int, keep_blocks: int) -> None:
-        """Delete some of the calls that ended more than `keep_blocks` before this final block, given-up ones later."""
+        """Have some of the calls deleted that ended more than `keep_blocks` before this final block.
+
+        Returns at once; :meth:`run` deletes them. Calls that were given up are kept longer.
+        """
         self._queue.forget_old(block, keep_blocks)
 
     @property
@@ -141,14 +142,14 @@ class Outbox:
         """Process a final block. Blocks may be missing or come twice: gaps are read from the chain."""
         async with self._scanning:
             await self._inclusions.scan(block.ref.number - 1)
-            self._inclusions.record(block)
+            await self._inclusions.record(block)
             await self._expire(block)
         for extrinsic in [one for one, last in self._signed.items() if last < block.ref.number]:
             del self._signed[extrinsic]
         self._height = max(self._height, block.ref.number)
         self._move_retry_clock(self._height)
         self._nonce = None
-        self._queue.notice_other_programs()
+        await self._queue.notice_other_programs()
         self._wake.set()
 
     def notice_best(self) -> None:
@@ -158,6 +159,14 @@ class Outbox:
 
     async def run(self) -> None:
         """Send the calls that are due, for ever. Starts with the outcomes of extrinsics of earlier processes."""
+        deletion = asyncio.create_task(self._queue.delete_old())
+        try:
+            await self._send_for_ever()
+        finally:
+            deletion.cancel()
+            await asyncio.wait([deletion])
+
+    async def _send_for_ever(self) -> None:
         recovered = False
         stuck = ""
         while True:
@@ -209,7 +218,7 @@ class Outbox:
                 await self._expire(await self._chain.block(head.number))
         self._height = self._rebroadcast_at = max(self._height, head.number)
         self._move_retry_clock(self._height)
-        for submission in self._pending():
+        for submission in self._intents.pending():
             await self._broadcast_again(submission)
 
     async def _expire(self, block: Block) -> None:
@@ -218,12 +227,22 @@ class Outbox:
         spent = 0
         if any(submission.is_suspect for submission in submissions):
             spent = await self._nonce_at(block.ref.hash)
-        for submission in submissions:
-            # One block later than necessary: by then the pools have released its nonce as well.
-            if submission.extrinsic.valid_until < block.ref.number or submission.extrinsic.nonce < spent:
-                with self._store.transaction():
-                    self._retry_or_give_up(self._intents.expire(submission), SubmitRefusal.EXPIRED, block.ref.number)
-                self._not_replaceable.discard(submission.extrinsic.hash)
+        # One block later than necessary: by then the pools have released its nonce as well.
+        over = [
+            submission
+            for submission in submissions
+            if submission.extrinsic.valid_until < block.ref.number or submission.extrinsic.nonce < spent
+        ]
+        if not over:
+            return
+        retry_clock = self._retry_clock
+
+        def expire(table: IntentTable) -> list[str]:
+            free = [one for submission in over for one in table.expire(submission)]
+            return table.retry_or_give_up(free, SubmitRefusal.EXPIRED, block.ref.number, retry_clock)
+
+        await self._intents.write(expire, lambda given_up: self._queue.wake_waiters(*given_up))
+        self._not_replaceable -= {submission.extrinsic.hash for submission in over}
 
     async def _rebroadcast(self) -> None:
         """Broadcast again what no block has included for some blocks, since nodes may drop it."""
@@ -232,7 +251,7 @@ class Outbox:
         self._rebroadcast_at = self._retry_clock
         # Extrinsics with smaller nonces than that of the account in the best block are not needed on its fork.
         spent = await self._nonce_at(None) if self._retry_clock > self._height else 0
-        for submission in self._pending():
+        for submission in self._intents.pending():
             is_due = self._retry_clock - submission.sent_at >= self._patience
             if submission.extrinsic.nonce >= spent and (is_due or submission.is_suspect or not submission.is_confirmed):
                 await self._broadcast_again(submission)
@@ -242,13 +261,9 @@ class Outbox:
         account = await self._chain.query("System", "Account", (self._signer.address,), block)
         return int(account["nonce"]) if account else 0
 
-    def _pending(self) -> list[Submission]:
-        """Extrinsics that nodes are to have: of those with the same nonce and calls, the one with the largest tip."""
-        return [submission for submission in self._intents.submissions() if not submission.is_replaced]
-
     async def _replace_by_fee(self) -> None:
         """Sign extrinsics that no block includes although a node has them once more, with the same nonce and a tip."""
-        for submission in self._pending():
+        for submission in self._intents.pending():
             waited = self._height - submission.extrinsic.born
             tip = next_tip(submission.tip, waited) if submission.is_confirmed and not submission.is_suspect else None
             if tip is None or submission.extrinsic.hash in self._not_replaceable:
@@ -260,24 +275,25 @@ class Outbox:
                 make_batch(calls), self._signer, submission.extrinsic.nonce, era_blocks=self._era_blocks, tip=tip
             )
             self._signed[extrinsic.hash] = extrinsic.valid_until
-            if not any(pending.extrinsic == submission.extrinsic for pending in self._pending()):
+            replace = partial(IntentTable.record_replacement, submission=submission, extrinsic=extrinsic, tip=tip)
+            if not await self._intents.write(replace):
                 continue  # a final block has included it meanwhile
-            self._intents.record_replacement(submission, extrinsic, tip)
             try:
                 await self._broadcast(extrinsic)
             except SubmitRefused as refused:
                 # A free call has the highest priority already, and an account may have no coins for a tip.
                 self._not_replaceable.add(submission.extrinsic.hash)
                 if refused.certain:
-                    self._intents.remove_replacement(submission, extrinsic)
+                    remove = partial(IntentTable.remove_replacement, submission=submission, extrinsic=extrinsic)
+                    await self._intents.write(remove)
                 else:
-                    self._intents.mark_suspect(extrinsic, self._retry_clock)
+                    await self._intents.mark_suspect(extrinsic, self._retry_clock)
             else:
-                self._intents.mark_broadcast(extrinsic, self._retry_clock)
+                await self._intents.mark_broadcast(extrinsic, self._retry_clock)
 
     async def _send_next(self) -> bool:
         """Sign and send the next intents that are due; False where there is none, or the node accepts no more now."""
-        intents = self._next_batch()
+        intents = self._intents.next_batch(self._retry_clock)
         if not intents or self._pool_full_at == self._retry_clock:
             return False
         if self._coins is not None and self._coins.holds(self._retry_clock):
@@ -289,23 +305,18 @@ class Outbox:
             nonce = await self._free_nonce()
             extrinsic = await self._chain.sign(call, self._signer, nonce, era_blocks=self._era_blocks)
         except BadValue as error:
-            if len(intents) > 1:
-                self._intents.count_attempt(intents)  # one of them is wrong: sent alone, each shows it
-            else:
-                self._intents.give_up(intents[0].seq, error.message, self._height)
-                self._queue.wake_waiters(intents[0].key)
+            await self._handle_bad_value(error, intents)
             return True
         self._signed[extrinsic.hash] = extrinsic.valid_until
-        with self._store.transaction():  # `gantry outbox` may change the same rows
-            if not self._are_still_due(intents):
-                return True
-            self._intents.record_signed(intents, extrinsic)
+        block = self._retry_clock
+        if not await self._intents.write(lambda table: table.record_signed(intents, extrinsic, block)):
+            return True
         try:
             await self._broadcast(extrinsic)
         except SubmitRefused as refused:
-            self._handle_refusal(refused, extrinsic, intents)
+            await self._handle_refusal(refused, extrinsic, intents)
         else:
-            self._intents.mark_broadcast(extrinsic, self._retry_clock)
+            await self._intents.mark_broadcast(extrinsic, self._retry_clock)
             self._nonce = extrinsic.nonce + 1
             if self._coins is not None and self._coins.end():
                 _log.info("The account %s can pay fees again.", self._signer.address)
@@ -313,14 +324,27 @@ class Outbox:
 
     async def _waits_for_block(self) -> bool:
         """Whether the best block lacks extrinsics that nodes have accepted."""
-        nonces = [pending.extrinsic.nonce for pending in self._pending() if not pending.is_suspect]
+        nonces = [pending.extrinsic.nonce for pending in self._intents.pending() if not pending.is_suspect]
         return bool(nonces) and max(nonces) >= await self._nonce_at(None)
 
-    def _handle_refusal(self, refused: SubmitRefused, extrinsic: SignedExtrinsic, intents: Sequence[Intent]) -> None:
+    async def _handle_bad_value(self, error: BadValue, intents: Sequence[Intent]) -> None:
+        """Give up a call that cannot be signed; of several one is wrong, and sent alone, each shows whether it is."""
+        if len(intents) > 1:
+            await self._intents.write(lambda table: table.count_attempt(intents))
+            return
+        wrong, height = intents[0], self._height
+        await self._intents.write(
+            lambda table: table.give_up(wrong.seq, error.message, height),
+            lambda _: self._queue.wake_waiters(wrong.key),
+        )
+
+    async def _handle_refusal(
+        self, refused: SubmitRefused, extrinsic: SignedExtrinsic, intents: Sequence[Intent]
+    ) -> None:
         """Queue, hold back or give up the calls of an extrinsic that a node has refused."""
         self._nonce = None
         # A free call must have the next nonce of its account: it waits until the one before is in a block.
-        follows = any(submission.extrinsic.nonce < extrinsic.nonce for submission in self._pending())
+        follows = any(submission.extrinsic.nonce < extrinsic.nonce for submission in self._intents.pending())
         is_early = refused.kind is SubmitRefusal.FUTURE_NONCE and refused.certain and follows
         if is_early or refused.kind is SubmitRefusal.POOL_FULL:
             self._pool_full_at = self._retry_clock  # the others wait for the next block, and no attempt is counted
@@ -332,38 +356,26 @@ class Outbox:
                 self._signer.address,
             )
         may_be_early = refused.kind in REFUSALS_OF_A_FORK and refused.certain and follows
+        height, retry_clock = self._height, self._retry_clock
         if is_early or may_be_early or (is_unpaid and self._coins is not None):
-            with self._store.transaction():
-                for intent in intents:
-                    self._intents.postpone(intent.seq, self._retry_clock + may_be_early)
+            await self._intents.write(lambda table: table.postpone(intents, retry_clock + may_be_early))
         elif refused.certain:
             tried = [SubmittedIntent(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
-            self._retry_or_give_up(tried, refused.kind, self._height)
+            await self._intents.write(
+                lambda table: table.retry_or_give_up(tried, refused.kind, height, retry_clock),
+                lambda given_up: self._queue.wake_waiters(*given_up),
+            )
         else:
-            self._intents.mark_suspect(extrinsic, self._retry_clock)
-
-    def _next_batch(self) -> list[Intent]:
-        """The oldest intent that is due, with the following ones that fit into one batch with it."""
-        intents = self._intents.due(self._retry_clock)
-        if intents and not intents[0].attempts and batch_limit(intents[0].call) > 1:
-            waiting = self._intents.due(self._retry_clock, batch_limit(intents[0].call))
-            fresh = list(takewhile(lambda intent: not intent.attempts, waiting))
-            intents = fresh[: batch_size([intent.call for intent in fresh])]
-        return intents
-
-    def _are_still_due(self, intents: Sequence[Intent]) -> bool:
-        """Whether the intents are unchanged since the signing began: one may have been superseded or forgotten."""
-        present = self._intents.due(self._retry_clock, len(intents))
-        return [(intent.seq, intent.call) for intent in present] == [(intent.seq, intent.call) for intent in intents]
+            await self._intents.mark_suspect(extrinsic, self._retry_clock)
 
     async def _broadcast_again(self, submission: Submission) -> None:
         """Broadcast the same bytes again. A refusal proves nothing, for they may be in a block already."""
         try:
             await self._broadcast(submission.extrinsic)
         except SubmitRefused:
-            self._intents.mark_suspect(submission.extrinsic, self._retry_clock)
+            await self._intents.mark_suspect(submission.extrinsic, self._retry_clock)
         else:
-            self._intents.mark_broadcast(submission.extrinsic, self._retry_clock)
+            await self._intents.mark_broadcast(submission.extrinsic, self._retry_clock)
 
     async def _broadcast(self, extrinsic: SignedExtrinsic) -> None:
         await self._store.flush()
@@ -376,7 +388,7 @@ class Outbox:
         """
         if self._nonce is None:
             nonce = await self._chain.next_nonce(self._signer.address)
-            for submission in self._pending():
+            for submission in self._intents.pending():
                 if submission.extrinsic.nonce >= nonce and not submission.is_suspect:
                     # The node does not count its nonce, so it may have dropped it.
                     await self._broadcast_again(submission)
@@ -385,16 +397,3 @@ class Outbox:
         while self._nonce in taken:
             self._nonce += 1
         return self._nonce
-
-    def _retry_or_give_up(self, intents: Sequence[SubmittedIntent], refusal: SubmitRefusal, block: int) -> None:
-        """Queue or give up the calls of an extrinsic that no block includes."""
-        given_up: list[str] = []
-        with self._store.transaction():
-            for one in intents:
-                pause = retry_after(refusal, one.attempts)
-                if pause is None:
-                    self._intents.give_up(one.seq, give_up_reason(refusal), block)
-                    given_up.append(one.key)
-                else:
-                    self._intents.requeue(one.seq, max(block, self._retry_clock) + pause, retry_reason(refusal))
-        self._queue.wake_waiters(*given_up)

@@ -1,71 +1,135 @@
-"""Local SQLite database of a worker or agent: one writer. Commits survive the end of the process."""
+"""Local SQLite database of a worker or agent. Its event loop reads; a thread of its own writes."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from offchain.adapters.keys.secret_file import make_private
 from offchain.adapters.outbox.checkpoints import BackgroundCheckpoints, LogSync
-from offchain.errors import GantryError, StoreCorrupt, StoreStuck
+from offchain.adapters.outbox.connection import StoreConnection, unusable
+from offchain.errors import StoreCorrupt, StoreStuck
 
-_BUSY_MS = 5000
-_CACHE_KIB = 16_384
-"""Pages of the database that are kept in memory: those that each call uses are never read from the disk again."""
-_MOST_LOG_PAGES = 64_000
-"""Size of the write-ahead log, in pages of 4 KiB, at which a commit makes a checkpoint if those of the thread fail."""
-_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+T = TypeVar("T")
+IN_MEMORY = ":memory:"
 
 
-class Store:
+class Store(StoreConnection):
     """One database file, or `:memory:`. Each component creates its own tables through :meth:`migrate`.
 
-    Calls wait for the disk only, so they are made from the event loop; a transaction must not span an `await`. Raises
-    StoreStuck where the disk is full or another program holds the file, and StoreCorrupt where the file is damaged;
-    nothing of the transaction is written then.
+    The store is itself the connection of the thread that makes it, which is that of the event loop. A transaction on it
+    holds the event loop up while the disk is slow, so what changes often is changed with :meth:`write`, in a thread
+    with the connection :attr:`writer`. The event loop sees the committed state only. A transaction must not span an
+    `await`.
 
-    Commits survive a power cut. With `defers_sync` they do after :meth:`flush` only, and do not wait for the disk: what
-    is left after a power cut is the state after one of the commits since then.
+    Commits survive the end of the process, and a power cut. With `defers_sync` they survive that after :meth:`flush`
+    only, and do not wait for the disk: what is left after a power cut is the state after one of the commits since then.
     """
 
     def __init__(self, path: Path | str, *, defers_sync: bool = False) -> None:
-        self.path = str(path)
+        is_file = str(path) != IN_MEMORY
+        defers_sync &= is_file
+        self._commits = 0
+        self._checkpoints = BackgroundCheckpoints(str(path))
+        self._log_sync = LogSync(str(path), lambda: self._commits) if defers_sync else None
+        writing = threading.RLock()
+        super().__init__(str(path), defers_sync=defers_sync, writing=writing, note_commit=self._count_commit)
         try:
-            if self.path != ":memory:":
+            if is_file:
                 Path(self.path).parent.mkdir(parents=True, exist_ok=True)
                 # SQLite gives its other files the rights of this one.
                 make_private(Path(self.path))
-            self._db = sqlite3.connect(self.path, isolation_level=None)
-            self._db.row_factory = sqlite3.Row
-            self._checkpoints = BackgroundCheckpoints(self.path)
-            defers_sync &= self.path != ":memory:"
-            self._log_sync = LogSync(self.path, lambda: self._db.total_changes) if defers_sync else None
-            for pragma in (
-                "journal_mode=WAL",
-                f"synchronous={'FULL' if self._log_sync is None else 'NORMAL'}",
-                "foreign_keys=ON",
-                f"busy_timeout={_BUSY_MS}",
-                f"cache_size={-_CACHE_KIB}",
-                f"wal_autocheckpoint={_MOST_LOG_PAGES}",
-            ):
-                self._db.execute(f"PRAGMA {pragma}")
+            self.open()
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS migrations (component TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
             )
         except (sqlite3.Error, OSError) as error:
-            raise StoreCorrupt(
-                f"The database {self.path} cannot be used: {error}.", "Check the path and its rights, or move it away."
-            ) from None
+            raise unusable(self.path, error) from None
+        # A database in memory has one connection. Its changes are made in the event loop, in their order as well.
+        self._thread = ThreadPoolExecutor(1, "store-writer") if is_file else None
+        self._thread_is_used = False
+        self._writer_is_open = not is_file
+        self.writer: StoreConnection = self
+        """The connection that :meth:`write` uses."""
+        if is_file:
+            self.writer = StoreConnection(
+                self.path, defers_sync=defers_sync, writing=writing, note_commit=self._count_commit
+            )
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database when the changes that were begun are made."""
+        if self._thread is not None:
+            if self._thread_is_used:
+                self._thread.submit(self._close_writer)
+            self._thread.shutdown()
         self._checkpoints.wait()
-        self._db.close()
+        super().close()
+
+    def _close_writer(self) -> None:
+        if self._writer_is_open:
+            self.writer.close()
+
+    def _count_commit(self, changed_rows: int) -> None:
+        self._commits += 1
+        self._checkpoints.note_commit(changed_rows)
+
+    async def write(self, change: Callable[[], T], then: Callable[[T], None] | None = None) -> T:
+        """Run `change` in a transaction in the writer's thread; return what it returns, once that is committed.
+
+        `change` uses the connection :attr:`writer` only. What it raises is raised here, and nothing is written then.
+        Changes are made in the order of the calls, one at a time. A change that was begun is finished: where the caller
+        is cancelled, the cancellation is raised after the end of the change. `then` is called in the event loop after
+        the commit, also in that case.
+        """
+        made = self.begin_write(change, then)
+        try:
+            return await asyncio.shield(made)
+        except asyncio.CancelledError:
+            while not made.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([made])
+            made.exception()  # nobody else looks at it
+            raise
+
+    def begin_write(self, change: Callable[[], T], then: Callable[[T], None] | None = None) -> asyncio.Future[T]:
+        """As :meth:`write`, without waiting. The future must not be cancelled."""
+        made = self._run_in_thread(lambda: self._write(change))
+        if then is not None:
+            made.add_done_callback(lambda done: None if done.exception() else then(done.result()))
+        return made
+
+    def _run_in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        if self._thread is not None:
+            self._thread_is_used = True
+            return loop.run_in_executor(self._thread, work)
+        done: asyncio.Future[T] = loop.create_future()
+        loop.call_soon(_settle, done, work)
+        return done
+
+    async def version_of_others(self) -> int:
+        """A number that changes whenever another connection than :attr:`writer` has changed the file."""
+        return await self._run_in_thread(self._read_version)
+
+    def _read_version(self) -> int:
+        self._open_writer()
+        return self.writer.version
+
+    def _write(self, change: Callable[[], T]) -> T:
+        self._open_writer()
+        with self.writer.transaction():
+            return change()
+
+    def _open_writer(self) -> None:
+        if not self._writer_is_open:
+            self.writer.open()
+            self._writer_is_open = True
 
     async def flush(self) -> None:
         """Return when everything that was committed so far survives a power cut. The event loop goes on meanwhile.
@@ -99,83 +163,11 @@ class Store:
                         self._execute(statement)
                 self._execute("INSERT OR REPLACE INTO migrations VALUES (?, ?)", (component, number))
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Make the statements of the block atomic. A nested transaction is part of the outer one."""
-        if self._db.in_transaction:
-            yield
-            return
-        self._execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._execute("COMMIT")
-        except BaseException:
-            # A full disk may have ended the transaction by itself.
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
 
-    @property
-    def version(self) -> int:
-        """A number that changes whenever another connection has changed the file."""
-        row = self.one("PRAGMA data_version")
-        return 0 if row is None else int(row[0])
-
-    def run(self, statement: str, *values: Any) -> int:
-        """Execute a statement; return the number of changed rows."""
-        return self._execute(statement, values).rowcount
-
-    def insert(self, statement: str, *values: Any) -> int:
-        """Execute a statement that inserts a row; return its rowid."""
-        return int(self._execute(statement, values).lastrowid or 0)
-
-    def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement once for each row of values, in one transaction."""
-        if not rows:
-            return
-        with self.transaction():
-            try:
-                self._db.executemany(statement, rows)
-            except sqlite3.Error as error:
-                raise self._shown_error(error) or error from error
-
-    def one(self, statement: str, *values: Any) -> sqlite3.Row | None:
-        """The first row."""
-        row: sqlite3.Row | None = self._execute(statement, values).fetchone()
-        return row
-
-    def all(self, statement: str, *values: Any) -> list[sqlite3.Row]:
-        """All rows."""
-        return self._execute(statement, values).fetchall()
-
-    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        try:
-            cursor = self._db.execute(statement, values)
-        except sqlite3.Error as error:
-            shown = self._shown_error(error)
-            if shown is None:
-                raise
-            raise shown from error
-        if not self._db.in_transaction:
-            self._checkpoints.note_commit(self._db.total_changes)
-        return cursor
-
-    def _shown_error(self, error: sqlite3.Error) -> GantryError | None:
-        """The error that is shown to the operator; None for a fault of the program."""
-        kind = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        if kind in _NO_SPACE:
-            return StoreStuck(
-                f"The database {self.path} cannot be written: {error}.",
-                "Free some space on its disk, or see to the disk; the work goes on by itself then.",
-                code="disk_full",
-            )
-        if kind in _HELD:
-            return StoreStuck(
-                f"The database {self.path} is held by another program.", "End that program; the work goes on by itself."
-            )
-        if kind in _BROKEN:
-            return StoreCorrupt(
-                f"The database {self.path} is damaged: {error}.",
-                "Move it away: what is to be done is read from the chain again.",
-            )
-        return None
+def _settle(done: asyncio.Future[T], work: Callable[[], T]) -> None:
+    try:
+        result = work()
+    except BaseException as error:  # noqa: BLE001 - raised where the work was requested
+        done.set_exception(error)
+    else:
+        done.set_result(result)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from offchain.adapters.outbox.intent_values import pack_call
-from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.outbox.tables import TABLES
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.services.worker import REMEMBERED_BLOCKS
 
@@ -21,7 +21,7 @@ def fill(folder: Path, account: str, acts: int, block: int) -> None:
     """Store `acts` calls of an account that ended evenly over the blocks that a worker remembers, up to `block`."""
     folder.mkdir(mode=0o700, parents=True)
     with contextlib.closing(Store(folder / "worker.db")) as store:
-        IntentTable(store, account)
+        store.migrate("outbox", TABLES)
         with store.transaction():
             for start in range(0, acts, _IN_A_BATCH):
                 at = block - REMEMBERED_BLOCKS + start * REMEMBERED_BLOCKS // acts

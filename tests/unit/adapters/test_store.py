@@ -86,6 +86,12 @@ def test_commits_during_a_checkpoint_are_copied_too(tmp_path, monkeypatch):
     store.close()
 
 
+async def until(reached):
+    async with asyncio.timeout(10):
+        while not reached():
+            await asyncio.sleep(0.001)
+
+
 class SlowDisk:
     """`os.fsync` that lets each call wait until `go` is set. `begun`: set when a call waits."""
 
@@ -144,19 +150,16 @@ async def test_nothing_is_sent_before_it_is_on_the_disk(tmp_path, monkeypatch):
     run = asyncio.create_task(outbox.run())
     submit = asyncio.create_task(outbox.submit("k", Call("System", "remark", {"remark": b"1"})))
     await asyncio.to_thread(disk.begun.wait, 10)
-    for _ in range(100):
-        await asyncio.sleep(0)
-    assert outbox._intents.state("k") is intents.IntentState.SENT
+    await until(lambda: outbox._intents.state("k") is intents.IntentState.SENT)
     assert not submit.done()
     assert not chain._pool
     disk.go.set()
     await submit
     # Flushes end in their order: the outbox's own began before this one.
     await store.flush()
-    for _ in range(100):
-        await asyncio.sleep(0)
-    assert chain._pool
+    await until(lambda: chain._pool)
     run.cancel()
+    await asyncio.wait([run])
     store.close()
 
 
@@ -223,6 +226,7 @@ def test_an_outbox_of_the_last_release_continues_with_its_pending_extrinsics(tmp
         intents.pack_call(Call("Tasks", "settle", {"task": 1})),
     )
     store.run("INSERT INTO extrinsics VALUES (x'01', 1, x'02', 3, 4, 5, 6, 1, 0, 1)")
+    store.migrate("outbox", tables.TABLES)
     table = intents.IntentTable(store, "a")
     (submission,) = table.submissions()
     assert table.intents_of(submission) == [intents.SubmittedIntent(1, "k", 1)]
@@ -240,6 +244,7 @@ def test_extrinsics_of_the_last_release_keep_their_calls(tmp_path):
     flight = "INSERT INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive) VALUES "
     store.run(flight + "(x'09', 'a', x'00', 3, 4, 5, 6, 0), (x'01', 'a', x'02', 7, 4, 5, 6, 1)")
     store.run("INSERT INTO carried VALUES (x'01', 3, 0), (x'01', 2, 1), (x'09', 1, 0)")
+    store.migrate("outbox", tables.TABLES)
     table = intents.IntentTable(store, "a")
     (pending,) = table.submissions()
     assert (pending.extrinsic.hash, pending.extrinsic.nonce) == (b"\1", 7)

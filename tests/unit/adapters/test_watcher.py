@@ -86,26 +86,6 @@ async def test_a_block_whose_handling_fails_comes_again():
     assert again.numbers == [2, 3]
 
 
-async def test_writes_of_the_handler_and_the_cursor_are_one_transaction():
-    chain, store = FakeChain(), Store(":memory:")
-    await chain.produce(2)
-    store.migrate("t", ["CREATE TABLE t (n INTEGER)"])
-
-    async def handle(block):
-        def commit():
-            store.run("INSERT INTO t VALUES (?)", block.ref.number)
-            if block.ref.number == 2:
-                raise RuntimeError("after the write")
-
-        return commit
-
-    watcher = Watcher(chain, store, "w", 1)
-    with pytest.raises(RuntimeError):
-        await watcher.run(handle)
-    assert [row["n"] for row in store.all("SELECT n FROM t")] == [1]
-    assert watcher.cursor.number == 1
-
-
 async def test_another_chain_behind_the_same_address_is_noticed():
     store = Store(":memory:")
     chain = FakeChain()
@@ -157,6 +137,6 @@ async def test_watchers_share_a_store_without_sharing_a_cursor():
     chain, store = FakeChain(), Store(":memory:")
     block = Block(BlockRef(7, b"\7" * 32), bytes(32), 0, (), ())
     one, two = Watcher(chain, store, "one"), Watcher(chain, store, "two")
-    one.acknowledge(block)
+    await one.acknowledge(block)
     assert one.cursor == block.ref
     assert two.cursor is None

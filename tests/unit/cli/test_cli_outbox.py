@@ -5,6 +5,7 @@ import pytest
 
 from offchain.adapters.outbox.intents import IntentTable
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.outbox.tables import TABLES
 from offchain.cli import main as cli
 from offchain.ports import Call, SignedExtrinsic
 
@@ -17,11 +18,12 @@ def state(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     folder = tmp_path / "worker"
     with contextlib.closing(Store(folder / "worker.db")) as store:
+        store.migrate("outbox", TABLES)
         rows = IntentTable(store, "5Account")
         for n, key in enumerate(["settle:1", "settle:2", "assign:3", "settle:4"]):
-            rows.add({key: Call("Tasks", "settle", {"task": n, "raw": b"\1\2"})}, 1_700_000_000_000)
+            rows.add({key: Call("Tasks", "settle", {"task": n, "raw": b"\1\2"})}, 1_700_000_000_000, ["settle:2"])
         waiting = {intent.key: intent for intent in rows.due(0, 10)}
-        rows.record_signed([waiting["settle:2"]], SignedExtrinsic(b"x", b"h", "5Account", 0, 46, 77))
+        assert rows.record_signed([waiting["settle:2"]], SignedExtrinsic(b"x", b"h", "5Account", 0, 46, 77), 0)
         rows.give_up(waiting["assign:3"].seq, "the account cannot pay for it", 40)
     return folder
 
@@ -84,6 +86,7 @@ def test_default_folders_are_listed_but_changes_need_a_choice(capsys, tmp_path):
     usual = tmp_path / ".local" / "state" / "gantry"
     for name in ("scheduler", "settler"):
         with contextlib.closing(Store(usual / name / "worker.db")) as store:
+            store.migrate("outbox", TABLES)
             IntentTable(store, "5A").add({name: Call("Tasks", "settle", {})}, 0)
     _, out, _ = gantry(capsys, "outbox", "list", "--json")
     assert [json.loads(line)["key"] for line in out.splitlines()] == ["scheduler", "settler"]

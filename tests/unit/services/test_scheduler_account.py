@@ -24,7 +24,7 @@ class Submitted:
         self.calls.append((call.function, call.args))
         return CallOutcome(block=1)
 
-    def forget(self, _name):
+    async def forget(self, _name):
         pass
 
 

@@ -104,7 +104,7 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
                     watching = asyncio.ensure_future(rig.watcher.run(rig.outbox.observe))
                     rig.tasks[1] = watching
                 head = (await rig.chain.produce()).ref.number
-                while rig.watcher.cursor.number < head and not watching.done():
+                while rig.watcher.cursor.number < head and not watching.done():  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
         assert rig.done() == [b"%d" % n for n in stored]
     finally:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from offchain.adapters.outbox.account_intents import AccountIntents
 from offchain.adapters.outbox.deletion import EndedBefore
@@ -70,15 +71,19 @@ class CallQueue:
     def _store_oldest(self) -> None:
         unstored = self._unstored.pop(0)
         now_ms = self._now_ms()
+        try:
+            made = self._intents.begin_write(lambda table: _add_calls(table, unstored.calls, now_ms))
+        except RuntimeError as error:  # the store is closed
+            unstored.stored.set_exception(error)
+            return
+        made.add_done_callback(partial(self._end_storing, unstored.stored))
 
-        def end(made: asyncio.Future[None]) -> None:
-            if (error := made.exception()) is not None:
-                unstored.stored.set_exception(error)  # raised in each submit that waits
-                return
-            unstored.stored.set_result(None)
-            self._wake()
-
-        self._intents.begin_write(lambda table: _add_calls(table, unstored.calls, now_ms)).add_done_callback(end)
+    def _end_storing(self, stored: asyncio.Future[None], made: asyncio.Future[None]) -> None:
+        if (error := made.exception()) is not None:
+            stored.set_exception(error)  # raised in each submit that waits
+            return
+        stored.set_result(None)
+        self._wake()
 
     async def wait(self, key: str, timeout: float | None) -> OutboxOutcome:  # noqa: ASYNC109 - part of the contract
         """Wait for the outcome of a call; see :meth:`Outbox.wait <offchain.adapters.outbox.outbox.Outbox.wait>`."""
@@ -109,7 +114,7 @@ class CallQueue:
             unstored.calls.pop(key, None)
         await self._intents.write(
             lambda table: table.take_back(key) if if_unsigned else table.forget(key),
-            lambda is_free: self.wake_waiters(*[key] * is_free),
+            lambda is_free: self.wake_waiters(key) if is_free else None,
         )
 
     def forget_old(self, block: int, keep_blocks: int) -> None:

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from offchain.adapters.outbox.connection import StoreConnection
@@ -61,7 +62,7 @@ def load_old_pages(path: str, account: str, wanted: Sequence[EndedBefore]) -> in
     holds up nobody. The deletion finds them in the page cache of the kernel then.
     """
     # What is wrong with the disk is reported by the deletion.
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as db:
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(_open_existing(path)) as db:
 
         def read(statement: str, *values: Any) -> list[Any]:
             return db.execute(statement, values).fetchall()
@@ -83,3 +84,7 @@ def load_old_pages(path: str, account: str, wanted: Sequence[EndedBefore]) -> in
             read("SELECT * FROM extrinsic_intents WHERE extrinsic = ?", extrinsic)
         return len(seqs)
     return MOST_DELETED
+
+
+def _open_existing(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", uri=True)

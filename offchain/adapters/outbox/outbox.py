@@ -149,8 +149,8 @@ class Outbox:
         self._height = max(self._height, block.ref.number)
         self._move_retry_clock(self._height)
         self._nonce = None
-        await self._queue.notice_other_programs()
         self._wake.set()
+        await self._queue.notice_other_programs()
 
     def notice_best(self) -> None:
         """Look at a new best block: an account that sends one extrinsic at a time may send the next."""

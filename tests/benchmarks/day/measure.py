@@ -213,6 +213,6 @@ def _judged(ledger: Ledger, found: dict[str, Any], kept: int, seconds: int) -> t
         "memory_mib": ended,
         "acts_kept": kept,
         "odd": dict(ledger.odd),
-        "calls": took,
+        "calls": took | {f"writer: {key}": one for key, one in found["writer"].items()},
         "said": said,
     }

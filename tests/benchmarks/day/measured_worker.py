@@ -1,5 +1,8 @@
 """A scheduler and settler under measurement: a worker with clocks on its outbox and its event loop.
 
+The outbox reads in the event loop and writes in a thread. Each is measured by itself: what the event loop does for the
+outbox (reads, and what `Store.begin_write` does before and after the thread's work), and the transactions of the thread.
+
 Arguments: the node's address, the folder of the worker's state, the file of the report, the name of the account.
 SIGUSR1 begins the measurement: what was measured before is forgotten.
 """
@@ -13,6 +16,7 @@ import inspect
 import json
 import signal
 import sys
+import threading
 import time
 from array import array
 from collections.abc import Callable
@@ -22,9 +26,11 @@ from typing import Any, Final
 import psutil
 from chainbench.signing import Account
 
+from offchain.adapters.outbox.account_intents import AccountIntents
 from offchain.adapters.outbox.call_queue import CallQueue
-from offchain.adapters.outbox.inclusions import InclusionScanner
+from offchain.adapters.outbox.intent_reads import IntentReads
 from offchain.adapters.outbox.intents import IntentTable
+from offchain.adapters.outbox.store import Store
 from offchain.services.kernel_cache import enable_kernel_cache
 from offchain.services.runner import run_worker
 
@@ -34,15 +40,23 @@ _FULL: Final = 2
 
 
 class Clocks:
-    """Durations in milliseconds, by what took them."""
+    """Durations in milliseconds, by what took them: in the event loop, and in the thread that writes."""
 
     def __init__(self) -> None:
-        self.took_ms: dict[str, array[float]] = {}
+        self.loop_ms: dict[str, array[float]] = {}
+        self.writer_ms: dict[str, array[float]] = {}
+        self._loop_thread = threading.get_ident()
 
     def attach(self, owner: type, name: str) -> None:
-        """Take the time of each call of a method that does not wait."""
-        inner: Callable[..., Any] = getattr(owner, name)
+        """Take the time of each call of a method or property that does not wait."""
+        inner = vars(owner)[name]
         key = f"{owner.__name__}.{name.lstrip('_')}"
+        is_property = isinstance(inner, property)
+        timed = self.timed(key, inner.fget if is_property else inner)
+        setattr(owner, name, property(timed) if is_property else timed)
+
+    def timed(self, key: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with a clock."""
 
         @functools.wraps(inner)
         def timed(*args: Any, **named: Any) -> Any:
@@ -52,15 +66,22 @@ class Clocks:
             finally:
                 self.note(key, time.perf_counter() - began_s)
 
-        setattr(owner, name, timed)
+        return timed
 
     def note(self, key: str, seconds: float) -> None:
-        self.took_ms.setdefault(key, array("d")).append(1000 * seconds)
+        took_ms = self.loop_ms if threading.get_ident() == self._loop_thread else self.writer_ms
+        took_ms.setdefault(key, array("d")).append(1000 * seconds)
 
-    def summary(self) -> dict[str, dict[str, float]]:
+    def forget(self) -> None:
+        """Forget what was measured so far."""
+        self.loop_ms.clear()
+        self.writer_ms.clear()
+
+    @staticmethod
+    def summary(took_ms: dict[str, array[float]]) -> dict[str, dict[str, float]]:
         """[key]: how often, and milliseconds."""
         found = {}
-        for key, took in self.took_ms.items():
+        for key, took in list(took_ms.items()):
             ordered = sorted(took)
             p99 = ordered[max(0, -(-99 * len(ordered) // 100) - 1)]
             found[key] = {"count": len(ordered), "p99_ms": round(p99, 3), "most_ms": round(ordered[-1], 3)}
@@ -81,6 +102,24 @@ def _watch_collections(clocks: Clocks) -> None:
     gc.callbacks.append(note)
 
 
+def _watch_outbox(clocks: Clocks) -> None:
+    """Take the time of what the outbox does in the event loop and in its thread."""
+    for owner in (IntentReads, IntentTable):
+        for name, found in list(vars(owner).items()):
+            if (inspect.isfunction(found) or isinstance(found, property)) and not name.startswith("_"):
+                clocks.attach(owner, name)
+    clocks.attach(AccountIntents, "next_batch")
+    for name in ("_store_oldest", "_end_storing", "wake_waiters"):
+        clocks.attach(CallQueue, name)
+    clocks.attach(Store, "_write")  # in the thread: a transaction with its commit
+    begin = Store.begin_write
+
+    def begin_write(store: Store, change: Callable[[], Any], then: Callable[[Any], None] | None = None) -> Any:
+        return begin(store, change, then and clocks.timed("Store.then", then))
+
+    Store.begin_write = clocks.timed("Store.begin_write", begin_write)  # type: ignore[method-assign]
+
+
 async def _watch_loop(clocks: Clocks) -> None:
     """Note for how long the event loop was kept from other work."""
     while True:
@@ -95,7 +134,9 @@ async def _report(clocks: Clocks, path: Path) -> None:
         await asyncio.sleep(REPORT_EVERY_S)
         memory_mib.append(round(psutil.Process().memory_info().rss / 1024 / 1024, 1))
         # In a thread: sorting a long list would be measured as well.
-        text = json.dumps({"took": await asyncio.to_thread(clocks.summary), "memory_mib": memory_mib})
+        took = await asyncio.to_thread(clocks.summary, clocks.loop_ms)
+        writer = await asyncio.to_thread(clocks.summary, clocks.writer_ms)
+        text = json.dumps({"took": took, "writer": writer, "memory_mib": memory_mib})
         part = path.with_suffix(".part")
         part.write_text(text, encoding="utf-8")
         part.rename(path)
@@ -103,12 +144,8 @@ async def _report(clocks: Clocks, path: Path) -> None:
 
 async def _work(url: str, folder: Path, report: Path, account: Account) -> None:
     clocks = Clocks()
-    for name, found in list(vars(IntentTable).items()):
-        if inspect.isfunction(found) and not name.startswith("_"):
-            clocks.attach(IntentTable, name)
-    clocks.attach(CallQueue, "_store_oldest")
-    clocks.attach(InclusionScanner, "record")
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, clocks.took_ms.clear)
+    _watch_outbox(clocks)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, clocks.forget)
     _watch_collections(clocks)
     beside = [asyncio.create_task(_watch_loop(clocks)), asyncio.create_task(_report(clocks, report))]
     try:

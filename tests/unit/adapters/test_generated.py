@@ -17,7 +17,7 @@ from offchain.adapters.chain.registration import registration_payload, sign_regi
 from offchain.adapters.chain.typed import AccountBalance, GantryChain
 from offchain.adapters.keys.signer import from_uri, verify
 from offchain.adapters.outbox.batching import make_batch
-from offchain.adapters.outbox.intents import pack_call, unpack_call
+from offchain.adapters.outbox.intent_values import pack_call, unpack_call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types import _generated_events as events
 from offchain.schema.chain_types._generated_chain import calls

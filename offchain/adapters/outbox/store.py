@@ -165,6 +165,8 @@ class Store(StoreConnection):
 
 
 def _settle(done: asyncio.Future[T], work: Callable[[], T]) -> None:
+    if done.cancelled():
+        return
     try:
         result = work()
     except BaseException as error:  # noqa: BLE001 - raised where the work was requested

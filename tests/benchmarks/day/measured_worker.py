@@ -1,7 +1,7 @@
 """A scheduler and settler under measurement: a worker with clocks on its outbox and its event loop.
 
 The outbox reads in the event loop and writes in a thread. Each is measured by itself: what the event loop does for the
-outbox (reads, and what `Store.begin_write` does before and after the thread's work), and the transactions of the thread.
+outbox (reads, and what `Store.begin_write` does before and after the work of the thread), and the transactions.
 
 Arguments: the node's address, the folder of the worker's state, the file of the report, the name of the account.
 SIGUSR1 begins the measurement: what was measured before is forgotten.

@@ -208,6 +208,7 @@ def _judged(ledger: Ledger, found: dict[str, Any], kept: int, seconds: int) -> t
         "outbox_slowest": worst,
         "loop_blocked_ms": loop["most_ms"],
         "loop_p99_ms": loop["p99_ms"],
+        "loop_blocked_in": found["blocked_in"],
         "collection_ms": collections["most_ms"],
         "memory_growth_percent": growth,
         "memory_mib": ended,

@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,8 @@ from offchain.services.runner import run_worker
 
 REPORT_EVERY_S: Final = 5.0
 LOOP_TICK_S: Final = 0.01
+LONG_S: Final = 0.1
+MOST_STACKS: Final = 20
 _FULL: Final = 2
 
 
@@ -120,34 +123,65 @@ def _watch_outbox(clocks: Clocks) -> None:
     Store.begin_write = clocks.timed("Store.begin_write", begin_write)  # type: ignore[method-assign]
 
 
-async def _watch_loop(clocks: Clocks) -> None:
-    """Note for how long the event loop was kept from other work."""
-    while True:
-        began_s = time.perf_counter()
-        await asyncio.sleep(LOOP_TICK_S)
-        clocks.note("loop", max(0.0, time.perf_counter() - began_s - LOOP_TICK_S))
+class _LoopWatch:
+    """Notes for how long the event loop was kept from other work, and in which functions where that was long."""
+
+    def __init__(self, clocks: Clocks) -> None:
+        self.blocked_in: list[str] = []
+        self._clocks = clocks
+        self._loop_thread = threading.get_ident()
+        self._due_s = float("inf")
+        threading.Thread(target=self._look, name="loop watch", daemon=True).start()
+
+    async def run(self) -> None:
+        while True:
+            self._due_s = time.perf_counter() + LOOP_TICK_S
+            await asyncio.sleep(LOOP_TICK_S)
+            self._clocks.note("loop", max(0.0, time.perf_counter() - self._due_s))
+
+    def _look(self) -> None:
+        seen_s = 0.0
+        while True:
+            time.sleep(LONG_S / 2)
+            due_s = self._due_s
+            if time.perf_counter() - due_s > LONG_S and due_s != seen_s and len(self.blocked_in) < MOST_STACKS:
+                seen_s = due_s
+                stack = traceback.extract_stack(sys._current_frames()[self._loop_thread])[-4:]
+                self.blocked_in.append(
+                    " < ".join(f"{Path(at.filename).name}:{at.lineno} {at.name}" for at in stack[::-1])
+                )
 
 
-async def _report(clocks: Clocks, path: Path) -> None:
+async def _report(clocks: Clocks, watch: _LoopWatch, path: Path) -> None:
     memory_mib: list[float] = []
     while True:
         await asyncio.sleep(REPORT_EVERY_S)
         memory_mib.append(round(psutil.Process().memory_info().rss / 1024 / 1024, 1))
-        # In a thread: sorting a long list would be measured as well.
+        # In a thread: sorting a long list and waiting for the disk would be measured as well.
         took = await asyncio.to_thread(clocks.summary, clocks.loop_ms)
         writer = await asyncio.to_thread(clocks.summary, clocks.writer_ms)
-        text = json.dumps({"took": took, "writer": writer, "memory_mib": memory_mib})
-        part = path.with_suffix(".part")
-        part.write_text(text, encoding="utf-8")
-        part.rename(path)
+        report = {"took": took, "writer": writer, "memory_mib": memory_mib, "blocked_in": watch.blocked_in}
+        await asyncio.to_thread(_write, path, json.dumps(report))
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.rename(path)
 
 
 async def _work(url: str, folder: Path, report: Path, account: Account) -> None:
     clocks = Clocks()
     _watch_outbox(clocks)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, clocks.forget)
+    watch = _LoopWatch(clocks)
+
+    def begin() -> None:
+        clocks.forget()
+        watch.blocked_in.clear()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, begin)
     _watch_collections(clocks)
-    beside = [asyncio.create_task(_watch_loop(clocks)), asyncio.create_task(_report(clocks, report))]
+    beside = [asyncio.create_task(watch.run()), asyncio.create_task(_report(clocks, watch, report))]
     try:
         await run_worker(["scheduler", "settler"], url, folder, account.signer, None)
     finally:

@@ -29,7 +29,7 @@ from tests.support.chain_records import Tasks, device, host_record, hosts_params
 from tests.support.fake_chain import BLOCK_MS, FakeChain
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeEngine, FakeProgram
-from tests.support.inline import Inline
+from tests.support.inline import Inline, write_inline
 from tests.support.memory_transport import MemoryNetwork
 
 TENANT = from_uri("//Alice")
@@ -191,6 +191,7 @@ class World:
     def started(self, state, ticks=None, stop=None):
         """An agent with this folder, and the task that runs it until `stop`."""
         asyncio.get_running_loop().set_default_executor(Inline())
+        write_inline(state.store)
         agent = NodeAgent(
             self.chain,
             FakeDriver(self.engine, self.host),
@@ -229,6 +230,7 @@ async def settle(condition):
 async def agent_running(agent, state):
     """A running agent whose threads run in the loop, so that the time of a fake chain waits for them."""
     asyncio.get_running_loop().set_default_executor(Inline())
+    write_inline(state.store)
     stop = asyncio.Event()
     running = asyncio.create_task(agent.run(stop))
     await agent.ready.wait()

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from cli_world import CHARLIE, World, install
 
+from offchain.adapters.outbox import store
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.services import host_connections
+from tests.support.inline import Inline
 from tests.support.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
 
 WHO = ("--account", "//Charlie")
@@ -63,6 +65,8 @@ class Live(ServiceWorld):
 @pytest.fixture
 def live(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Live:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # Blocks come at each turn of the event loop, which must not turn while a thread writes.
+    monkeypatch.setattr(store, "ThreadPoolExecutor", lambda *_args: Inline())
     return Live(world, monkeypatch)
 
 

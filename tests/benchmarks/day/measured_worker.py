@@ -86,7 +86,8 @@ class Clocks:
         """[key]: how often, and milliseconds."""
         found = {}
         for key, took in list(took_ms.items()):
-            ordered = np.sort(np.array(took))  # without Python's lock, which the event loop needs
+            # A copy, because an array cannot grow while numpy reads it. Sorting leaves the lock to the event loop.
+            ordered = np.sort(np.array(took[:]))
             p99 = float(ordered[max(0, -(-99 * len(ordered) // 100) - 1)])
             found[key] = {"count": len(ordered), "p99_ms": round(p99, 3), "most_ms": round(float(ordered[-1]), 3)}
         return found
@@ -182,11 +183,10 @@ async def _work(url: str, folder: Path, report: Path, account: Account) -> None:
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, begin)
     _watch_collections(clocks)
-    beside = [asyncio.create_task(watch.run()), asyncio.create_task(_report(clocks, watch, report))]
-    try:
+    async with asyncio.TaskGroup() as beside:
+        tasks = [beside.create_task(watch.run()), beside.create_task(_report(clocks, watch, report))]
         await run_worker(["scheduler", "settler"], url, folder, account.signer, None)
-    finally:
-        for task in beside:
+        for task in tasks:
             task.cancel()
 
 

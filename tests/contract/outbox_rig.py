@@ -52,11 +52,13 @@ class Rig:
                 await task
 
     async def settle(self):
-        """Let everything run until nothing has more to do."""
+        """Let everything run until nothing has more to do: no block is read, and no change of the store is made."""
         before: object = "unknown"
-        while before != (before := self.watcher.cursor):
+        while before != (before := (self.watcher.cursor, self.store.version)):
             for _ in range(300):
                 await asyncio.sleep(0)
+            # After the changes that were begun; what waits for them goes on in the next round.
+            await self.store.write(lambda: None)
         for task in self.tasks:
             if task.done() and not task.cancelled():
                 task.result()

@@ -82,7 +82,7 @@ class StoreConnection:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let all reads of the block see the same state, whatever other connections commit meanwhile."""
+        """Let all reads of the block see the same state, also while other connections commit."""
         if self._db.in_transaction:
             yield
             return

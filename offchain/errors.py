@@ -9,8 +9,9 @@ Workers and the CLI print `message` and `hint`; `code` is stable and meant for p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 
 class _BlockRef(Protocol):
@@ -52,6 +53,21 @@ class TheirError(GantryError):
     """An error on the other side of a connection."""
 
     code = "theirs"
+
+
+class CheckFailed(GantryError):  # noqa: N818
+    """A value, or a state of the chain, with which a request cannot succeed; nothing was sent.
+
+    `facts`: further fields for programs.
+    """
+
+    code = "failed"
+
+    def __init__(
+        self, message: str, hint: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, hint, code=code)
+        self.facts = dict(facts or {})
 
 
 class RefusedError(GantryError):

@@ -129,9 +129,15 @@ async def run_gateway(settings: GatewaySettings) -> None:
         address = public_address(key, transport.addresses, settings.public)
         api = None
         if settings.api is not None:
-            from offchain.gateway.api.server import ApiServer  # noqa: PLC0415  (slow to load, and not always wanted)
+            # Slow to load, and not always wanted.
+            from offchain.gateway.api.chain_access import NODE_TIMEOUT_S  # noqa: PLC0415
+            from offchain.gateway.api.server import ApiServer  # noqa: PLC0415
 
-            api = ApiServer(settings.api)
+            api = ApiServer(
+                settings.api,
+                # Connections of their own: strangers' requests neither delay nor end those of the relay.
+                lambda: SubstrateChain(settings.url, expected_genesis=genesis, timeout=NODE_TIMEOUT_S),
+            )
             url = await stack.enter_async_context(api.listening())
             replace_file(settings.state_dir / API_URL, url + "\n", mode=0o644)
         await stack.enter_async_context(serve_gateway_metrics(settings.metrics, chain, gateway.relay, api))

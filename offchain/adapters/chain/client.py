@@ -14,6 +14,7 @@ from offchain.adapters.chain import extrinsic as xt
 from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcClient, RpcConnectionLost, RpcRefused
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.storage_queries import StorageQueries, as_hex, unhex
+from offchain.adapters.chain.wallet_extrinsics import WalletExtrinsics
 from offchain.backoff import backoff
 from offchain.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
 from offchain.ports import (
@@ -93,7 +94,7 @@ class SeenBlocks:
     final_at_s: float | None = None
 
 
-class SubstrateChain(StorageQueries):
+class SubstrateChain(StorageQueries, WalletExtrinsics):
     """A :class:`~offchain.ports.ChainPort` over one node, or one of several.
 
     `url`: the addresses of nodes, with commas between them. The next one is used when one cannot be reached, does not
@@ -340,10 +341,13 @@ class SubstrateChain(StorageQueries):
     async def sign(
         self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
     ) -> SignedExtrinsic:
+        runtime, terms = await self._signing_terms(nonce, era_blocks, tip)
+        return xt.sign(runtime, call, signer, terms)
+
+    async def _signing_terms(self, nonce: int, era_blocks: int, tip: int = 0) -> tuple[ChainRuntime, xt.SigningTerms]:
         runtime = await self._fresh_terms()
         birth = self._birth or self._final
-        terms = xt.SigningTerms(self._genesis or b"", birth, max(era_blocks, self._least_era), nonce, tip)
-        return xt.sign(runtime, call, signer, terms)
+        return runtime, xt.SigningTerms(self._genesis or b"", birth, max(era_blocks, self._least_era), nonce, tip)
 
     async def _fresh_terms(self) -> ChainRuntime:
         """The runtime of the best block; refreshes the block that mortality starts at."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.scale_decode import read_compact
@@ -37,6 +36,14 @@ def era_bytes(birth: int, period: int) -> bytes:
     if not 4 <= period <= 1 << 12 or period & (period - 1):
         raise ValueError(f"{period} is not a power of two from 4 to 4096")
     return (period.bit_length() - 2 | birth % period << 4).to_bytes(2, "little")
+
+
+def era_period(era: bytes, birth: int) -> int:
+    """The period of a mortal era that begins at block `birth`. Raises ValueError for another era."""
+    period = 2 << (int.from_bytes(era, "little") & 15)
+    if len(era) != 2 or era_bytes(birth, period) != era:
+        raise ValueError(f"0x{era.hex()} is not the era of an extrinsic that is valid from block {birth}")
+    return period
 
 
 def _extensions(runtime: ChainRuntime, terms: SigningTerms) -> tuple[bytes, bytes]:
@@ -80,18 +87,25 @@ def payload(runtime: ChainRuntime, call: bytes, terms: SigningTerms) -> bytes:
 def sign(runtime: ChainRuntime, call: Call, signer: Signer, terms: SigningTerms) -> SignedExtrinsic:
     """Sign a call."""
     encoded = runtime.encode_call(call)
-    signature: Any = {_SIGNATURE_VARIANT[signer.crypto]: signer.sign(payload(runtime, encoded, terms))}
+    signature = {_SIGNATURE_VARIANT[signer.crypto]: signer.sign(payload(runtime, encoded, terms))}
+    return assemble(runtime, encoded, signer.address, signature, terms)
+
+
+def assemble(
+    runtime: ChainRuntime, call: bytes, account: str, signature: dict[str, bytes], terms: SigningTerms
+) -> SignedExtrinsic:
+    """Return the extrinsic of an encoded call. `signature`: `MultiSignature` in plain form, of :func:`payload`."""
     extra, _ = _extensions(runtime, terms)
     body = (
         bytes([_SIGNED_V4])
-        + runtime.encode(runtime.metadata.address, signer.address, "signer")
+        + runtime.encode(runtime.metadata.address, account, "signer")
         + runtime.encode(runtime.metadata.signature, signature, "signature")
         + extra
-        + encoded
+        + call
     )
     data = compact(len(body)) + body
     valid_until = terms.birth.number + terms.era_blocks - 1
-    return SignedExtrinsic(data, blake2_256(data), signer.address, terms.nonce, terms.birth.number, valid_until)
+    return SignedExtrinsic(data, blake2_256(data), account, terms.nonce, terms.birth.number, valid_until)
 
 
 def read_head(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, str | None]:

@@ -68,7 +68,9 @@ class ChainRuntime:
         try:
             return self.metadata.pallets[name]
         except KeyError:
-            raise BadValue(f"The runtime {self.spec_name} {self.spec_version} has no pallet {name}.") from None
+            raise BadValue(
+                f"The runtime {self.spec_name} {self.spec_version} has no pallet {name}.", "Check its name."
+            ) from None
 
     def entry(self, pallet: str, item: str) -> md.StorageEntry:
         """The storage item with this name. BadValue where there is none."""

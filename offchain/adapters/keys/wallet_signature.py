@@ -1,4 +1,4 @@
-"""Signatures of wallets over a text: sr25519, ed25519 or ecdsa, as polkadot.js and other wallets make them."""
+"""Signatures of wallets over texts and payloads: sr25519, ed25519 or ecdsa, as polkadot.js makes them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,22 @@ _ECDSA: Final = 65
 
 
 def is_signed_by(address: str, text: str, signature: bytes) -> bool:
-    """Return whether the key of this account signed the text, with or without `<Bytes>` around it.
-
-    The kind of key is not known: the ones that the length allows are tried, at most three for each form of the text.
-    """
-    account = ss58.decode(address)
+    """Return whether the key of this account signed the text, with or without `<Bytes>` around it."""
     plain = text.encode()
     payloads = (plain, _WRAPPED[0] + plain + _WRAPPED[1])
-    return any(
-        _verify(account, crypto, payload, bare) for crypto, bare in _candidates(signature) for payload in payloads
-    )
+    return any(multi_signature(address, payload, signature) is not None for payload in payloads)
+
+
+def multi_signature(address: str, payload: bytes, signature: bytes) -> dict[str, bytes] | None:
+    """Return the signature as a `MultiSignature` in plain form; None if it is not one of this payload by the account.
+
+    The kind of key is not known: the ones that the length allows are tried, at most three.
+    """
+    account = ss58.decode(address)
+    for crypto, bare in _candidates(signature):
+        if _verify(account, crypto, payload, bare):
+            return {crypto.capitalize(): bare}
+    return None
 
 
 def _candidates(signature: bytes) -> Iterator[tuple[str, bytes]]:

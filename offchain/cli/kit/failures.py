@@ -6,16 +6,17 @@ import difflib
 import os
 import sys
 import traceback
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from offchain.cli.kit.output import counted, emit, progress
-from offchain.errors import GantryError
+from offchain.cli.kit.output import emit, progress
+from offchain.errors import CheckFailed, GantryError
 from offchain.schema.manifest.types import ManifestError
+from offchain.schema.value_text import counted
 
 T = TypeVar("T")
 EXIT_FAILED = 1
@@ -24,14 +25,8 @@ EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
 
-class CliError(GantryError):
-    """An error that the user can fix. `code` is stable; `facts` are further fields for --json."""
-
-    def __init__(
-        self, message: str, hint: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(message, hint, code=code)
-        self.facts = dict(facts or {})
+class CliError(CheckFailed):
+    """An error that the user of a command can fix. `code` is stable; `facts` are further fields for --json."""
 
 
 def unknown_command(name: str, known: list[str]) -> CliError:
@@ -114,7 +109,7 @@ def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
         # Every error of ours that is meant for people carries message, hint and code.
         code = str(getattr(error, "code", "failed"))
         status = EXIT_USAGE if code == "usage" else EXIT_FAILED
-        facts = error.facts if isinstance(error, CliError) else {}
+        facts = error.facts if isinstance(error, CheckFailed) else {}
         return status, {"code": code, "message": message, "hint": str(getattr(error, "hint", "")), **facts}
     return _bug(error)
 

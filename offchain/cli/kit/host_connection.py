@@ -14,8 +14,8 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import progress
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import LeaseView, TaskView, read_host, read_task
 from offchain.ports import ChainPort, Signer
+from offchain.services.record_views import LeaseView, TaskView, read_host, read_task
 
 if TYPE_CHECKING:
     from offchain.adapters.transport.host_client import HostClient

@@ -91,11 +91,6 @@ def progress(line: str) -> None:
     click.echo(terminal_escaping.line(line), err=True)
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: "1 attempt", "2 attempts"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def size_text(size: int) -> str:
     """Return a number of bytes with a decimal unit: "1.5 MB"."""
     value, unit = float(size), "B"

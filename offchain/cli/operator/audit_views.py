@@ -6,15 +6,16 @@ from dataclasses import asdict
 from typing import Any
 
 from offchain.adapters.keys import ss58
-from offchain.cli.kit.event_text import time_text
-from offchain.cli.kit.output import counted, details, say, table
-from offchain.cli.kit.views import host_view, score_text, task_view
+from offchain.cli.kit.output import details, say, table
 from offchain.core.bill_check import BillBasis, LeaseBillCheck
 from offchain.core.proofs.subject import SubjectKind
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted
 from offchain.services.audit_facts import AccountFacts, AuditFacts, HostFacts
 from offchain.services.audit_verifier import AuditResult
+from offchain.services.event_text import time_text
+from offchain.services.record_views import host_view, score_text, task_view
 
 _BASES = {
     BillBasis.RUNNING: "runs: owed up to this block",

@@ -13,14 +13,6 @@ import click
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
-from offchain.cli.kit.event_text import (
-    TaskBill,
-    event_text,
-    failure_of,
-    state_after,
-    state_phrase,
-    time_text,
-)
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
@@ -30,6 +22,14 @@ from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key,
 from offchain.schema.chain_types.values import FINAL_TASK_STATES
 from offchain.schema.manifest.values import format_amount
 from offchain.services.block_search import first_block_where
+from offchain.services.event_text import (
+    TaskBill,
+    event_text,
+    failure_of,
+    state_after,
+    state_phrase,
+    time_text,
+)
 
 _FETCHED_AHEAD = 16
 _TELL_EVERY = 1_000

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import state_phrase, time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
 from offchain.cli.operator.history_tables import events_table, host_details, print_events, task_details
@@ -23,6 +22,7 @@ from offchain.indexer.rows import LeaseRow
 from offchain.indexer.status import EventsPruned, index_status, kept_from
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.schema.manifest.values import format_amount
+from offchain.services.event_text import state_phrase, time_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LIMIT = 1000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offchain.cli.kit.event_text import event_text, phrase, state_phrase, time_text
 from offchain.cli.kit.output import details, say, table
 from offchain.indexer.block_rows import unpack, with_bytes
 from offchain.indexer.queries import TimedEvent
 from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
 from offchain.ports import ChainEvent, DispatchFailure
 from offchain.schema.manifest.values import format_amount
+from offchain.services.event_text import event_text, phrase, state_phrase, time_text
 
 
 def print_events(

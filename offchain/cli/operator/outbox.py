@@ -13,9 +13,9 @@ from offchain.adapters.outbox.admin import OutboxAdmin, OutboxEntry
 from offchain.adapters.outbox.intent_values import IntentState
 from offchain.adapters.outbox.store import Store
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, say, table
+from offchain.services.event_text import time_text
 
 _DATABASES = ("worker.db", "agent.db")
 _STATE_DIR = click.option(

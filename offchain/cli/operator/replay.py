@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted, emit, progress, say, table
+from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import require_packages
+from offchain.schema.value_text import counted
 from offchain.simulator.names import PRODUCTION
 
 if TYPE_CHECKING:

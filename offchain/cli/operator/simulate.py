@@ -12,10 +12,11 @@ import click
 
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted, emit, progress, say, table
+from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import replay as replaying
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import require_packages
+from offchain.schema.value_text import counted
 from offchain.simulator.names import ORDERS, POLICIES, PRODUCTION
 
 if TYPE_CHECKING:

@@ -247,6 +247,19 @@ def indexer(
     metavar="NAME",
     help="An account with the role of an operator in the API. May be repeated.",
 )
+@click.option(
+    "--http-origin",
+    "http_origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Let pages of this origin read the API, as https://console.example.org. May be repeated.  [default: none]",
+)
+@click.option(
+    "--development",
+    is_flag=True,
+    help="Say in the API that this is a development network, so that consoles offer the accounts whose keys "
+    "everybody has.",
+)
 @_metrics
 def gateway(
     common: options.CommonOptions,
@@ -260,6 +273,8 @@ def gateway(
     http_streams: int,
     http_domain: str | None,
     http_operators: tuple[str, ...],
+    http_origins: tuple[str, ...],
+    development: bool,
     metrics: str | None,
 ) -> None:
     """Relay tenants' connections to hosts that cannot be dialled. Needs no account; creates a key of its own.
@@ -293,6 +308,8 @@ def gateway(
             streams=http_streams,
             domain=http_domain,
             operators=frozenset(map(accounts.address_of, http_operators)),
+            origins=frozenset(http_origins),
+            development=development,
         )
     elif index is not None:
         raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")

@@ -16,12 +16,13 @@ from node_agent.runtime.settings import HARDWARE, AgentSettings, key_of, probe_h
 from node_agent.runtime.status_file import read_status
 from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.registration import change_hardware as changed_call
-from offchain.cli.kit.output import counted, detail_lines
+from offchain.cli.kit.output import detail_lines
 from offchain.cli.provider import agent_options
 from offchain.cli.provider.host_lifecycle import ProviderSession, session_command
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import HostRecord
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted
 
 
 @click.command("change-hardware")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -10,15 +10,14 @@ from node_agent.runtime import join_config as configs
 from node_agent.runtime.settings import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import run_command
-from offchain.cli.kit.output import StepOutput, counted
+from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.host_view import LeaseEarnings, read_provider_host
+from offchain.cli.provider.host_view import read_provider_host
 from offchain.errors import CallFailed
-from offchain.ports import Call
-from offchain.schema.chain_types._generated_chain import Escrow, calls
+from offchain.schema.chain_types._generated_chain import Escrow
 from offchain.schema.manifest.values import format_amount
-
-BATCH = 64
+from offchain.schema.value_text import counted
+from offchain.services.earnings import LeaseEarnings, payouts
 
 
 @click.command()
@@ -98,28 +97,6 @@ async def _claim(settings: AgentSettings, keys: signing.SigningOptions, output: 
 
 def _to_provider(escrow: Escrow) -> int:
     return escrow.paid - escrow.fee
-
-
-def payouts(wanted: Sequence[LeaseEarnings]) -> Iterator[tuple[Call, tuple[LeaseEarnings, ...]]]:
-    """Yield the settling calls, each with the leases that it pays. Pure."""
-    settled: dict[int, list[LeaseEarnings]] = {}
-    for one in wanted:
-        if one.call == "Tasks.settle":
-            settled.setdefault(one.task, []).append(one)
-    tasks = sorted(settled)
-    for start in range(0, len(tasks), BATCH):
-        part = tasks[start : start + BATCH]
-        call = calls.tasks_settle(task=part[0]) if len(part) == 1 else calls.tasks_settle_batch(tasks=part)
-        yield call, tuple(one for task in part for one in settled[task])
-    running = [one for one in wanted if one.call == "Leases.settle"]
-    for start in range(0, len(running), BATCH):
-        leases = running[start : start + BATCH]
-        each = [calls.leases_settle(lease=one.lease) for one in leases]
-        if len(each) == 1:
-            yield each[0], tuple(leases)
-        else:
-            inner = [{call.pallet: {call.function: dict(call.args)}} for call in each]
-            yield Call("Utility", "force_batch", {"calls": inner}), tuple(leases)
 
 
 def _nothing(due: Sequence[LeaseEarnings]) -> str:

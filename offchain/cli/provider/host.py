@@ -12,14 +12,15 @@ from typing import Any, Final
 import click
 
 from offchain.cli.kit import options
-from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted, details, emit, progress, say, table
+from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
-from offchain.cli.kit.views import HostView, read_host, read_hosts, score_text, text_of
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount, parse_duration
+from offchain.schema.value_text import counted
+from offchain.services.event_text import time_text
+from offchain.services.record_views import HostView, read_host, read_hosts, score_text, text_of
 
 
 @click.group(epilog="A host is one machine; its address is that of its host key.")

@@ -22,12 +22,13 @@ from node_agent.runtime.settings import AgentSettings, key_of, open_chain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import run_command
-from offchain.cli.kit.output import StepOutput, counted, detail_lines
+from offchain.cli.kit.output import StepOutput, detail_lines
 from offchain.cli.provider import agent_options, signing
 from offchain.cli.provider.signing import duration
 from offchain.errors import OurError, RefusedError
 from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted
 
 
 class LeaveStep(StrEnum):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import click
@@ -20,7 +19,8 @@ from offchain.cli.kit.output import StepOutput
 from offchain.cli.kit.session import report_sent
 from offchain.errors import CallFailed, OurError, RefusedError
 from offchain.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
-from offchain.schema.manifest.values import check_address, format_amount
+from offchain.schema.manifest.values import check_address
+from offchain.services.call_text import call_lines
 
 TIMEOUT_S = 120.0
 _PASSWORD = "GANTRY_PASSWORD"  # noqa: S105  (the name of a variable)
@@ -209,13 +209,7 @@ async def _raise_refusal(port: ChainPort, events: tuple[ChainEvent, ...]) -> Non
             raise CallFailed(failure.pallet, failure.name, failure.doc)
 
 
-_AMOUNTS = frozenset({"amount", "per_hour", "bond"})
 _WALLET = "https://polkadot.js.org/apps/"
-
-
-def call_lines(call: Call) -> list[str]:
-    """Return the lines of a call with one argument each."""
-    return [f"{call.pallet}.{call.function}", *_lines(call.args, "  ")]
 
 
 def wallet_link(url: str, encoded: bytes) -> str:
@@ -243,37 +237,3 @@ def duration(ms: int) -> str:
     parts = [(seconds // 86_400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s")]
     shown = [f"{count}{unit}" for count, unit in parts if count]
     return " ".join(shown[:2]) or "0s"
-
-
-def _lines(value: Any, indent: str) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            if _is_plain(item):
-                yield f"{indent}{name}: {_text(str(name), item)}"
-            else:
-                yield f"{indent}{name}:"
-                yield from _lines(item, indent + "  ")
-    elif isinstance(value, (list, tuple)):
-        for number, item in enumerate(value):
-            if _is_plain(item):
-                yield f"{indent}- {_text('', item)}"
-            else:
-                yield f"{indent}- {number}:"
-                yield from _lines(item, indent + "  ")
-
-
-def _is_plain(value: Any) -> bool:
-    return not isinstance(value, (Mapping, list, tuple)) or not value
-
-
-def _text(name: str, value: Any) -> str:
-    if isinstance(value, (bytes, bytearray)):
-        text = bytes(value).decode("ascii", errors="replace")
-        return text if text and text.isprintable() and "\ufffd" not in text else f"0x{bytes(value).hex()}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int) and (name in _AMOUNTS or name.endswith("_per_hour")):
-        return format_amount(value)
-    if value is None or (isinstance(value, (Mapping, list, tuple)) and not value):
-        return "none"
-    return str(value)

@@ -14,13 +14,14 @@ from node_agent.install.releases import Releases
 from node_agent.install.service import AgentService, service_for
 from node_agent.runtime.settings import AgentSettings, key_of, open_chain
 from offchain.cli.kit.failures import run_command
-from offchain.cli.kit.output import StepOutput, counted, detail_lines
+from offchain.cli.kit.output import StepOutput, detail_lines
 from offchain.cli.provider import agent_options
 from offchain.cli.provider.host_view import ProviderHostView, read_provider_host
 from offchain.cli.provider.signing import duration
 from offchain.errors import OurError
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted
 
 
 @click.command()

@@ -12,8 +12,8 @@ from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, table
 from offchain.cli.kit.session import run, send
-from offchain.ports import Call
 from offchain.schema.manifest.values import format_amount
+from offchain.services import tenant_calls
 
 SHORTEST_PASSWORD = 8
 
@@ -201,15 +201,7 @@ def transfer(to: str, amount: int, common: options.CommonOptions) -> None:
 
     async def work() -> int:
         async with common.connected() as chain:
-            record = await chain.query("System", "Account", [signer.address])
-            free = int(record["data"]["free"]) if record else 0
-            if free < amount:
-                raise CliError(
-                    f"{signer.address} has {format_amount(free)}, less than {format_amount(amount)}.",
-                    "Transfer less, or from another account.",
-                    code="no_coins",
-                )
-            call = Call("Balances", "transfer_keep_alive", {"dest": recipient, "value": amount})
+            (call,) = await tenant_calls.transfer(chain, signer.address, recipient, amount)
             return (await send(chain, call, signer)).block.number
 
     block = run(work())

@@ -10,10 +10,11 @@ import click
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import lease_of, open_lease_host
-from offchain.cli.kit.output import counted, emit, progress
+from offchain.cli.kit.output import emit, progress
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.schema.protocol.operations import MAX_SEALED
+from offchain.schema.value_text import counted
+from offchain.services.record_views import LeaseView, TaskView, read_task
 
 _LIVE = ("Pending", "Active")
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from offchain.adapters.transport.port import TransportError
-from offchain.cli.kit.event_text import event_text, state_after
 from offchain.cli.kit.host_connection import fetch_result, open_lease_host
-from offchain.cli.kit.output import counted
 from offchain.cli.kit.session import blocks, send
-from offchain.cli.kit.views import LeaseView, TaskView, read_host, read_task
 from offchain.errors import GantryError
 from offchain.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
 from offchain.schema.chain_types.ids import tasks_of_event
 from offchain.schema.chain_types.values import FINAL_TASK_STATES
+from offchain.schema.value_text import counted
+from offchain.services.event_text import event_text, state_after
+from offchain.services.record_views import LeaseView, TaskView, read_host, read_task
 
 _UNTOLD = frozenset({"Submitted", "ItemRefused"})
 """Events that the tenant knows already, or that concern only schedulers."""

@@ -11,11 +11,11 @@ import click
 
 from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit import options
-from offchain.cli.kit.event_text import phrase
 from offchain.cli.kit.host_connection import PodConnection, connected_host, pod_option, run_at_pod
 from offchain.cli.kit.output import Screen, progress
-from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.ports import ChainPort
+from offchain.services.event_text import phrase
+from offchain.services.record_views import LeaseView, TaskView, read_task
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _WAITS: Final = ("Queued", "Assigned", "Running")

@@ -15,7 +15,7 @@ import click
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.network import environment
-from offchain.cli.kit.output import Screen, counted, details, emit, progress, say
+from offchain.cli.kit.output import Screen, details, emit, progress, say
 from offchain.core.pricing import deposit
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest
@@ -35,6 +35,7 @@ from offchain.schema.manifest.types import (
 )
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.manifest.variables import resolve as put_in_variables
+from offchain.schema.value_text import counted, duration_text
 
 SURVIVALS: Final[Mapping[Survival, str | None]] = {
     "restart": None,
@@ -46,18 +47,6 @@ _LARGEST_FILE = 1 << 20
 _DEMO_IMAGE: Final = "GANTRY_DEMO_IMAGE"
 _OF_SHELL: Final = re.compile(r"(?<!\$)\$\{?(HOME|HOSTNAME|LOGNAME|PATH|PWD|SHELL|TMPDIR|USER)\b")
 """Variables that every shell has, so that a manifest that names them probably means those of the container."""
-
-
-def duration_text(ms: int) -> str:
-    """Return a duration as manifests write it: 1h30m."""
-    if ms == 0:
-        return "0s"
-    parts = []
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
-        count, ms = divmod(ms, size)
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts)
 
 
 def held_at_most(manifest: Manifest) -> int:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from offchain.cli.kit import network as networks
-from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.output import details, say, table
 from offchain.errors import GantryError
 from offchain.schema.protocol.decisions import (
@@ -27,6 +26,7 @@ from offchain.schema.protocol.decisions import (
 )
 from offchain.schema.protocol.fields import WireError
 from offchain.services.decision_reader import read
+from offchain.services.event_text import time_text
 
 if TYPE_CHECKING:
     import aiohttp

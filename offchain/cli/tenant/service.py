@@ -11,13 +11,14 @@ import click
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted, details, emit, progress, say, table
+from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.cli.tenant.forward import PORTS, listen_locally
 from offchain.cli.tenant.manifest import load
 from offchain.cli.tenant.service_update import UpdateOptions, update_service
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.task_spec import without_replaced_task
+from offchain.schema.value_text import counted
 from offchain.services.health_probe import HealthProbe
 from offchain.services.host_connections import HostConnections
 from offchain.services.rolling_update import PATIENCE_MS, SETTLE_MS, UpdateResult

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from offchain.cli.kit import options
-from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import PodConnection, run_at_pod
 from offchain.cli.kit.output import TransferProgress, details, emit, progress, say, size_text, table
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots, snapshot_name
+from offchain.services.event_text import time_text
 
 _NUMBER = click.argument("number", metavar="ID", type=options.TASK)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -15,29 +14,24 @@ from offchain.cli.kit import options, policy_files
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import Screen, details, emit, progress, say
 from offchain.cli.kit.session import run, send
-from offchain.cli.kit.views import score_text
-from offchain.cli.tenant import feasibility
-from offchain.cli.tenant.feasibility import FeasibilityReport, report_unsent
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.manifest import deposit_text, load, next_steps
-from offchain.cli.tenant.submit_checks import (
-    check_deadline,
-    check_duration,
-    check_funds,
-    check_hosts,
-    check_replicas,
-    task_of_spec,
-)
 from offchain.core.placement_forecast import PlacementForecast, forecast_placement
 from offchain.core.scheduler.queue_definitions import QueueTree
+from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
+from offchain.services import feasibility
+from offchain.services.feasibility import FeasibilityReport, report_unsent
+from offchain.services.record_views import score_text
+from offchain.services.submit_checks import check_hosts, check_terms, read_conditions, task_of_spec
 
 T = TypeVar("T")
 EXIT_PROGRAM_FAILED = 3
+_ANYWAY: Final = " With --anyway it is sent, and waits for a suitable host."
 _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
 
 
@@ -183,36 +177,20 @@ async def check_task(
     notify: Callable[[str], None] = progress,
 ) -> PlacementForecast:
     """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing."""
-    # The workers' own reading of records, so that what is checked here is what they decide on.
-    from offchain.adapters.chain.typed import GantryChain  # noqa: PLC0415
-    from offchain.services.record_mapping import host_of  # noqa: PLC0415
-
-    typed = GantryChain(chain)
-    hosts, account, params, spare, now = await asyncio.gather(
-        typed.hosts(),
-        chain.query("System", "Account", [signer.address]),
-        typed.params("Tasks"),
-        chain.constant("Balances", "ExistentialDeposit"),
-        typed.now_ms(),
-    )
-    check_replicas(spec, params)
-    check_duration(spec, params)
-    check_deadline(spec, now)
+    found = await read_conditions(chain, signer.address)
+    check_terms(spec, len(text), found)
     if isinstance(spec.verification, VerificationPolicyRedundant):
         notify(
             "note: schedulers do not place tasks whose results are compared yet: assign its pods yourself, "
             "or cancel it (docs/verification.md)."
         )
-    free = int(account["data"]["free"]) if account else 0
-    check_funds(spec, len(text), free, params, int(spare))
-    there = [host_of(key, record, None) for key, record in hosts.items()]
     try:
-        check_hosts(spec, there, signer.address)
-    except CliError as error:
+        check_hosts(spec, found.hosts, signer.address)
+    except CheckFailed as error:
         if not anyway:
-            raise
+            raise CliError(error.message, error.hint + _ANYWAY, code=error.code, facts=error.facts) from None
         notify(f"note: {error.message}")
-    return forecast_placement({host.id: host for host in there}, task_of_spec(spec, signer.address))
+    return forecast_placement({host.id: host for host in found.hosts}, task_of_spec(spec, signer.address))
 
 
 def _note_availability(spec: TaskSpec, found: PlacementForecast) -> None:

@@ -13,12 +13,10 @@ import click
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import accounts, options
-from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import fetch_result, lease_of
-from offchain.cli.kit.output import Screen, counted, details, emit, progress, say, table
+from offchain.cli.kit.output import Screen, details, emit, progress, say, table
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.cli.tenant import snapshot, task_lifecycle, task_review
 from offchain.cli.tenant.logs import logs
 from offchain.cli.tenant.manifest import SURVIVALS
@@ -33,6 +31,10 @@ from offchain.schema.manifest.parse import manifest_name, parse_manifest
 from offchain.schema.manifest.types import ManifestError
 from offchain.schema.manifest.types import Survival as Word
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted
+from offchain.services import tenant_calls
+from offchain.services.event_text import time_text
+from offchain.services.record_views import LeaseView, TaskView, read_task, read_tasks
 
 _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.RESTART: "restart",
@@ -286,9 +288,7 @@ def cancel(number: int, common: options.CommonOptions) -> None:
     """
 
     async def wanted(_: ChainPort, view: TaskView) -> list[Call]:
-        if view.is_final:
-            raise CliError(f"task {number} is already {view.state_text}.", "There is nothing to cancel.", code="final")
-        return [Call("Tasks", "cancel", {"task": number})]
+        return tenant_calls.cancel(view)
 
     view, _ = submit_calls(number, common, wanted)
     if common.as_json:

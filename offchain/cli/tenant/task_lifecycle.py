@@ -8,17 +8,13 @@ from typing import Any
 
 import click
 
-from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
-from offchain.cli.kit.event_text import event_text, time_text
-from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, say
 from offchain.cli.kit.session import IncludedCall, run, send
-from offchain.cli.kit.views import LeaseView, TaskView, read_task
-from offchain.core.pricing import deposit, storage_rate_per_hour
 from offchain.ports import Call, ChainPort
-from offchain.schema.chain_types._generated_chain import calls
-from offchain.schema.manifest.values import format_amount
+from offchain.services import tenant_calls
+from offchain.services.event_text import event_text, time_text
+from offchain.services.record_views import TaskView, read_task
 
 MakeCalls = Callable[[ChainPort, TaskView], Awaitable[list[Call]]]
 """Returns the calls for a task. Raises CliError if the action is not possible."""
@@ -31,25 +27,12 @@ def submit_calls(number: int, common: options.CommonOptions, make_calls: MakeCal
 
     async def work() -> tuple[TaskView, IncludedCall]:
         async with common.connected() as chain:
-            view = await read_task(chain, number)
-            if view.tenant != signer.address:
-                raise CliError(
-                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
-                    "Give --account of the tenant that submitted it.",
-                    code="not_yours",
-                )
-            batch = _as_batch(await make_calls(chain, view))
+            view = await tenant_calls.own_task(chain, number, signer.address)
+            batch = tenant_calls.as_batch(await make_calls(chain, view))
             included = await send(chain, batch, signer)
             return await read_task(chain, number, included.block.hash), included
 
     return run(work())
-
-
-def _as_batch(several: list[Call]) -> Call:
-    if len(several) == 1:
-        return several[0]
-    plain = [{call.pallet: {call.function: dict(call.args)}} for call in several]
-    return Call("Utility", "batch_all", {"calls": plain})
 
 
 def action(make_calls: Callable[..., Awaitable[list[Call]]]) -> Callable[..., None]:
@@ -98,13 +81,7 @@ async def end(_: ChainPort, view: TaskView) -> list[Call]:
     Example:
       gantry task end 7 --account //Charlie
     """
-    if view.kind == "job":
-        raise CliError(
-            f"task {view.id} is a job.",
-            f"gantry task cancel {view.id} stops it before it has reported.",
-            code="is_a_job",
-        )
-    return [calls.tasks_end(task=view.id)]
+    return tenant_calls.end(view)
 
 
 @click.command()
@@ -117,14 +94,7 @@ async def scale(chain: ChainPort, view: TaskView, pods: int) -> list[Call]:
     Example:
       gantry task scale 7 3 --account //Charlie
     """
-    spec = (await GantryChain(chain).tasks([view.id]))[view.id].spec
-    if not spec.pods_min <= pods <= spec.pods_max:
-        raise CliError(
-            f"the manifest of task {view.id} allows {spec.pods_min} to {spec.pods_max} pods, not {pods}.",
-            "Choose a number in this range, or change pods in the manifest (gantry service update).",
-            code="out_of_range",
-        )
-    return [calls.tasks_scale(task=view.id, pods=pods)]
+    return await tenant_calls.scale(chain, view, pods)
 
 
 @click.command()
@@ -138,9 +108,7 @@ async def extend(chain: ChainPort, view: TaskView, time: int, pod: int | None) -
     Example:
       gantry task extend 7 2h --account //Charlie
     """
-    leases = _lasting_leases(view, pod)
-    await _check_funds(chain, view, sum(deposit(lease.rate_per_hour, time) for lease in leases))
-    return [calls.leases_extend(lease=lease.id, ms=time) for lease in leases]
+    return await tenant_calls.extend(chain, view, time, pod)
 
 
 @click.command("top-up")
@@ -154,9 +122,7 @@ async def top_up(chain: ChainPort, view: TaskView, amount: int, pod: int) -> lis
     Example:
       gantry task top-up 7 2.5 --account //Charlie
     """
-    leases = _lasting_leases(view, pod)
-    await _check_funds(chain, view, amount)
-    return [calls.leases_top_up(lease=lease.id, amount=amount) for lease in leases]
+    return await tenant_calls.top_up(chain, view, amount, pod)
 
 
 @click.command()
@@ -168,7 +134,7 @@ async def suspend(_: ChainPort, view: TaskView) -> list[Call]:
     Example:
       gantry task suspend 7 --account //Charlie
     """
-    return [calls.leases_suspend(lease=_only_lease(view).id)]
+    return tenant_calls.suspend(view)
 
 
 @click.command()
@@ -182,7 +148,7 @@ async def resume(_: ChainPort, view: TaskView) -> list[Call]:
     Example:
       gantry task resume 7 --account //Charlie
     """
-    return [calls.leases_resume(lease=_only_lease(view).id)]
+    return tenant_calls.resume(view)
 
 
 @click.command()
@@ -199,9 +165,7 @@ async def keep(chain: ChainPort, view: TaskView, time: int, max_rate: int | None
     Example:
       gantry task keep 7 30d --account //Charlie
     """
-    lease = _only_lease(view)
-    most = await _storage_rate(GantryChain(chain), view.id, lease.host) if max_rate is None else max_rate
-    return [calls.leases_keep(lease=lease.id, ms=time, max_rate_per_hour=most)]
+    return await tenant_calls.keep(chain, view, time, max_rate)
 
 
 @click.command()
@@ -213,53 +177,4 @@ async def release(_: ChainPort, view: TaskView) -> list[Call]:
     Example:
       gantry task release 7 --account //Charlie
     """
-    return [calls.leases_release_data(lease=_only_lease(view).id)]
-
-
-async def _check_funds(chain: ChainPort, view: TaskView, amount: int) -> None:
-    """Raise CliError if the tenant has not `amount` free."""
-    free = (await GantryChain(chain).balance(view.tenant)).free
-    if free < amount:
-        raise CliError(
-            f"this deposits {format_amount(amount)}, and the account has {format_amount(free)} free.",
-            "Deposit less, or give it coins: gantry account transfer.",
-            code="no_funds",
-        )
-
-
-def _lasting_leases(view: TaskView, pod: int | None) -> list[LeaseView]:
-    """Return the leases of a service or rental that have not ended."""
-    if view.kind == "job":
-        raise CliError(
-            f"task {view.id} is a job, and its duration is fixed by its manifest.",
-            "Only services and rentals are extended. Submit it again with a longer x-gantry.duration.",
-            code="is_a_job",
-        )
-    found = [lease for lease in view.leases if lease.is_live and pod in (None, lease.pod)]
-    if not found:
-        which = "pod" if pod is None else f"pod {pod}"
-        raise CliError(
-            f"task {view.id} is {view.state_text}, and no {which} of it runs.",
-            f"gantry task show {view.id} shows its pods.",
-            code="not_running",
-        )
-    return found
-
-
-async def _storage_rate(chain: GantryChain, task: int, host: str) -> int:
-    """Return what the host asks now for the disk of a rental, in base units an hour."""
-    found, record = await chain.task(task), await chain.host(host)
-    if found is None or record is None:
-        raise CliError(f"the chain no longer has task {task} or its host.", "Its data is gone.", code="not_found")
-    return storage_rate_per_hour(found.spec.resources, record.ask, found.spec.unit)
-
-
-def _only_lease(view: TaskView) -> LeaseView:
-    """Return the only lease of a rental."""
-    if len(view.leases) == 1:
-        return view.leases[0]
-    raise CliError(
-        f"task {view.id} is {view.state_text} and has {len(view.leases) or 'no'} pods; a placed rental has one.",
-        f"gantry task show {view.id} shows its pods.",
-        code="not_a_rental",
-    )
+    return tenant_calls.release(view)

@@ -10,9 +10,9 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import Screen, emit, progress, say
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import read_task
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.submit import failure_hint, report_outcome
+from offchain.services.record_views import read_task
 
 
 @click.command()

@@ -11,15 +11,13 @@ from typing import Any, Final
 import click
 
 from offchain.cli.kit import network, options
-from offchain.cli.kit.event_text import event_text, state_phrase, time_text
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted, details, emit, progress, say, table
+from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import TaskView, read_tasks
-from offchain.cli.tenant import feasibility, scheduler_decisions
-from offchain.cli.tenant.feasibility import FeasibilityReport, report_task
+from offchain.cli.tenant import scheduler_decisions
 from offchain.cli.tenant.scheduler_decisions import SchedulerReply
 from offchain.core.values import TaskState
+from offchain.errors import CheckFailed
 from offchain.indexer import queries
 from offchain.indexer.block_rows import unpack, with_bytes
 from offchain.indexer.database import IndexFault
@@ -27,6 +25,11 @@ from offchain.indexer.meta import read_meta
 from offchain.indexer.status import EventsPruned, index_status
 from offchain.ports import ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.value_text import counted
+from offchain.services import feasibility
+from offchain.services.event_text import event_text, state_phrase, time_text
+from offchain.services.feasibility import FeasibilityReport, report_task
+from offchain.services.record_views import TaskView, read_tasks
 
 _MOST: Final = 1000
 _NAMES: Final = frozenset(
@@ -146,7 +149,7 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
     """
     sources = scheduler_decisions.choose_schedulers(schedulers, common.url)
 
-    async def work() -> tuple[FeasibilityReport | CliError, TaskView | None, tuple[SchedulerReply, ...], bytes]:
+    async def work() -> tuple[FeasibilityReport | CheckFailed, TaskView | None, tuple[SchedulerReply, ...], bytes]:
         async with common.connected() as chain:
             replies, report = await asyncio.gather(
                 scheduler_decisions.ask_schedulers(sources, number), _asked(chain, number)
@@ -161,7 +164,7 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
     for one in replies:
         if one.answer is None:
             progress(f"note: no answer from the scheduler {one.source}: {one.reason}")
-    if isinstance(report, CliError) and not known and ended is None:
+    if isinstance(report, CheckFailed) and not known and ended is None:
         hint = _HOW.format(task=number) if report.code == "no_task" else report.hint
         raise CliError(report.message, hint, code=report.code)
     if common.as_json:
@@ -179,17 +182,20 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
         say(f"The decisions of schedulers are not known. {_HOW.format(task=number)}")
 
 
-async def _asked(chain: ChainPort, number: int) -> FeasibilityReport | CliError:
+async def _asked(chain: ChainPort, number: int) -> FeasibilityReport | CheckFailed:
     try:
         return await report_task(chain, number)
-    except CliError as error:
+    except CheckFailed as error:
         return error
 
 
 def _show(
-    number: int, report: FeasibilityReport | CliError, replies: tuple[SchedulerReply, ...], history: TaskHistory | None
+    number: int,
+    report: FeasibilityReport | CheckFailed,
+    replies: tuple[SchedulerReply, ...],
+    history: TaskHistory | None,
 ) -> None:
-    if isinstance(report, CliError):
+    if isinstance(report, CheckFailed):
         details([("Task", number), ("State", "final or unknown" if history is None else state_phrase(history.state))])
         return
     task = report.task
@@ -227,12 +233,12 @@ def _reserved(replies: tuple[SchedulerReply, ...]) -> int | None:
 
 def _fields(
     number: int,
-    report: FeasibilityReport | CliError,
+    report: FeasibilityReport | CheckFailed,
     replies: tuple[SchedulerReply, ...],
     history: TaskHistory | None,
     ended: TaskView | None,
 ) -> dict[str, Any]:
-    if isinstance(report, CliError):
+    if isinstance(report, CheckFailed):
         facts: dict[str, Any] = {
             "task": number,
             "state": ended.state if ended is not None else None if history is None else history.state,

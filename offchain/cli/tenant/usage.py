@@ -10,17 +10,17 @@ import click
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
-from offchain.cli.kit.event_text import time_text
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.host_connection import lease_of, open_lease_host
 from offchain.cli.kit.output import details, emit, say
 from offchain.cli.kit.session import run
-from offchain.cli.kit.views import LeaseView, TaskView, read_task
 from offchain.ports import ChainPort, Signer
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.protocol.receipt import Receipt
 from offchain.services import receipts
+from offchain.services.event_text import time_text
 from offchain.services.receipts import CheckedReceipt
+from offchain.services.record_views import LeaseView, TaskView, read_task
 
 _GIB_H_IN_MIB_S = 1024 * 3600
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

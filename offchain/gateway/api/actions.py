@@ -1,154 +1,80 @@
-"""The resources of the API that need a token or change something: method, path, body, answer, and what they do."""
+"""Handlers of the resources that need a token, change something or ask a node."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, Literal
+from typing import Final
 
 from aiohttp import web
-from pydantic import BaseModel
 
 from offchain.gateway.api import problems
-from offchain.gateway.api import sign_in_models as made
+from offchain.gateway.api.action import ApiAction, ApiParts, Budget
 from offchain.gateway.api.client_limits import ClientLimits
-from offchain.gateway.api.endpoints import one_answer_of
-from offchain.gateway.api.parameters import NoParameters, Parameters
-from offchain.gateway.api.sign_in import SignIn
+from offchain.gateway.api.sign_in_actions import SIGN_IN_ACTIONS
+from offchain.gateway.api.wallet_actions import WALLET_ACTIONS
 
-MOST_BODY: Final = 4_096
-"""Bytes of the body of a request."""
+ACTIONS: Final = (*SIGN_IN_ACTIONS, *WALLET_ACTIONS)
+MOST_BODY: Final = max(action.most_body for action in ACTIONS)
+"""Bytes of the body of any request."""
+_COMPRESSED_FROM: Final = 1_024
 _WRITES_PER_S: Final = 2.0
-"""Requests with a body from one address, four times as many at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApiAction:
-    """A resource with another method than GET, or one that needs a token.
-
-    `asked`: its body, or the parameters of its path.
-    """
-
-    method: Literal["GET", "POST", "DELETE"]
-    path: str
-    name: str
-    about: str
-    asked: type[Parameters]
-    answer: type[BaseModel]
-    needs_token: bool
-    act: Callable[[SignIn, Any, Any], Awaitable[BaseModel]]
-
-    @property
-    def has_body(self) -> bool:
-        return self.method == "POST"
-
-
-ACTIONS: Final = (
-    ApiAction(
-        "POST",
-        "/v1/sign-in/message",
-        "sign_in_message",
-        "A text for the account's wallet to sign.",
-        made.SignInMessageBody,
-        one_answer_of(made.SignInMessageResource),
-        needs_token=False,
-        act=lambda sign_in, _, asked: sign_in.message(asked),
-    ),
-    ApiAction(
-        "POST",
-        "/v1/sign-in",
-        "sign_in",
-        "Sign in with a signed text: sr25519, ed25519 or ecdsa, with or without <Bytes> around it.",
-        made.SignInBody,
-        one_answer_of(made.NewSessionResource),
-        needs_token=False,
-        act=lambda sign_in, _, asked: sign_in.begin(asked),
-    ),
-    ApiAction(
-        "GET",
-        "/v1/session",
-        "session",
-        "Whom the token stands for.",
-        NoParameters,
-        one_answer_of(made.SessionResource),
-        needs_token=True,
-        act=lambda sign_in, who, _: sign_in.present(who),
-    ),
-    ApiAction(
-        "DELETE",
-        "/v1/session",
-        "sign_out",
-        "Revoke the token.",
-        NoParameters,
-        one_answer_of(made.RevokedResource),
-        needs_token=True,
-        act=lambda sign_in, who, _: sign_in.end(who),
-    ),
-    ApiAction(
-        "GET",
-        "/v1/api-keys",
-        "api_keys",
-        "The keys of programs of the account.",
-        NoParameters,
-        one_answer_of(made.ApiKeyList),
-        needs_token=True,
-        act=lambda sign_in, who, _: sign_in.keys(who),
-    ),
-    ApiAction(
-        "POST",
-        "/v1/api-keys",
-        "add_api_key",
-        "Make a key for programs, for some of the account's roles.",
-        made.ApiKeyBody,
-        one_answer_of(made.NewApiKeyResource),
-        needs_token=True,
-        act=lambda sign_in, who, asked: sign_in.add_key(who, asked),
-    ),
-    ApiAction(
-        "DELETE",
-        "/v1/api-keys/{id}",
-        "revoke_api_key",
-        "Revoke a key.",
-        made.OneApiKey,
-        one_answer_of(made.RevokedResource),
-        needs_token=True,
-        act=lambda sign_in, who, asked: sign_in.revoke_key(who, asked),
-    ),
-)
+"""Requests with a body from one address, for each budget; four times as many at once."""
+_JSON: Final = "application/json"
 
 
 class ActionHandlers:
-    """The handlers of actions. `sign_in`: None where the gateway has no domain."""
+    """The handlers of actions."""
 
-    def __init__(self, sign_in: SignIn | None) -> None:
-        self._sign_in = sign_in
-        self._writes = ClientLimits(requests_per_s=_WRITES_PER_S, streams=1)
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._budgets: dict[Budget, ClientLimits] = {
+            action.budget: ClientLimits(requests_per_s=_WRITES_PER_S, streams=1) for action in ACTIONS
+        }
 
     def handler(self, action: ApiAction) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """Return the handler of an action for a router."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            if self._sign_in is None:
-                return problems.problem(
-                    HTTPStatus.NOT_FOUND,
-                    "sign_in_off",
-                    "This gateway has no sign-in.",
-                    "Start it with the domain at which people reach it (--http-domain).",
-                )
-            if action.has_body and not self._writes.admit(request):
-                return problems.problem(
-                    HTTPStatus.TOO_MANY_REQUESTS,
-                    "too_many_requests",
-                    f"This address signs in, or makes keys, more than {_WRITES_PER_S:g} times a second.",
-                    "Ask slower.",
-                )
-            who = await self._sign_in.identity(request.headers.get("Authorization")) if action.needs_token else None
+            refused = self._refusal(action, request) if action.has_body else None
+            if refused is not None:
+                return refused
+            who = None
+            if action.needs_token:
+                who = await self._parts.sign_in.identity(request.headers.get("Authorization"))
             if action.has_body:
-                asked = action.asked.model_validate_json(await request.read())
+                body = await request.read()
+                if len(body) > action.most_body:
+                    raise web.HTTPRequestEntityTooLarge(action.most_body, len(body))
+                asked = action.asked.model_validate_json(body)
             else:
                 asked = action.asked.model_validate({**request.match_info, **request.query})
-            answer = await action.act(self._sign_in, who, asked)
-            return web.json_response(text=answer.model_dump_json(), headers={"Cache-Control": "no-store"})
+            answer = await action.act(self._parts, who, asked)
+            text = answer.model_dump_json()
+            made = web.json_response(text=text, status=action.status, headers={"Cache-Control": "no-store"})
+            if len(text) >= _COMPRESSED_FROM and not action.needs_token:
+                made.enable_compression()
+            return made
 
         return handle
+
+    def _refusal(self, action: ApiAction, request: web.Request) -> web.Response | None:
+        """Return the refusal of a request with a body before it is read; None if there is none."""
+        if not self._budgets[action.budget].admit(request):
+            return problems.problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too_many_requests",
+                f"This address asks this more than {_WRITES_PER_S:g} times a second.",
+                "Ask slower.",
+            )
+        if request.content_type != _JSON:
+            # A page of another origin can send other types without asking first.
+            return problems.problem(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                "not_json",
+                f"The body is {request.content_type[:80]}, and has to be {_JSON}.",
+                f"Send the header Content-Type: {_JSON}.",
+            )
+        if (request.content_length or 0) > action.most_body:
+            raise web.HTTPRequestEntityTooLarge(action.most_body, request.content_length or 0)
+        return None

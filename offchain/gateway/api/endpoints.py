@@ -16,6 +16,7 @@ from offchain.indexer.database import IndexDatabase
 
 _IN_PATH: Final = re.compile(r"\{(\w+)\}")
 STREAM_PATH: Final = "/v1/events/stream"
+OPENAPI_PATH: Final = "/v1/openapi.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,12 @@ class ApiEndpoint:
     @property
     def in_path(self) -> tuple[str, ...]:
         """The names of the parameters that belong to the path."""
-        return tuple(_IN_PATH.findall(self.path))
+        return in_path(self.path)
+
+
+def in_path(path: str) -> tuple[str, ...]:
+    """Return the names of the parameters in a path."""
+    return tuple(_IN_PATH.findall(path))
 
 
 def _page(model: type[BaseModel]) -> type[BaseModel]:

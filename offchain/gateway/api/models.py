@@ -72,6 +72,11 @@ class NetworkResource(AnsweredModel):
 
     genesis_hash: Hash
     events_from_block: Annotated[int, Field(description="The first block whose events and extrinsics are kept.")]
+    development: Annotated[
+        bool, Field(description="Whether it is a development network, with accounts whose keys everybody has.")
+    ] = False
+    sign_in: Annotated[bool, Field(description="Whether accounts can sign in here.")] = False
+    signing: Annotated[bool, Field(description="Whether extrinsics can be built and submitted here.")] = False
 
 
 class BlockResource(AnsweredModel):
@@ -371,6 +376,15 @@ class MarketResource(AnsweredModel):
     median_price: Annotated[Amount, Field(description="Half of the hosts ask for at most this.")]
 
 
+class ManifestErrorResource(AnsweredModel):
+    """One error in a manifest. Lines count from 1; `key` is the path of the key, if there is one."""
+
+    line: int
+    key: str
+    message: str
+    hint: str
+
+
 class ProblemDocument(AnsweredModel):
     """An error (RFC 9457). `code` is stable, for programs; `field` names the parameter at fault."""
 
@@ -381,3 +395,4 @@ class ProblemDocument(AnsweredModel):
     code: str
     hint: str = ""
     field: str | None = None
+    errors: Annotated[list[ManifestErrorResource] | None, Field(description="Of a manifest; else left out.")] = None

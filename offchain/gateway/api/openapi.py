@@ -11,8 +11,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from offchain.gateway.api.actions import ACTIONS, ApiAction
-from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
+from offchain.gateway.api.action import ApiAction
+from offchain.gateway.api.actions import ACTIONS
+from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint, in_path
 from offchain.gateway.api.models import EventResource, ProblemDocument
 from offchain.gateway.api.parameters import EventStreamChoice, Parameters
 from offchain.gateway.api.problems import PROBLEM_JSON
@@ -30,6 +31,11 @@ _PROBLEMS_OF_ACTIONS: Final = {
     "401": "There is no valid token.",
     "403": "The sign-in is refused, or the token may not do this.",
     "413": "The body is too large.",
+    "415": "The body is no JSON.",
+}
+_PROBLEMS_OF_WALLETS: Final = {
+    "403": "The signature is not by the account, or not of this payload.",
+    "409": "The chain refuses it, or would refuse it, in its present state.",
 }
 _BEARER: Final = "bearer"
 
@@ -96,11 +102,12 @@ def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
 
 def _action_operation(action: ApiAction) -> dict[str, Any]:
     content = {"application/json": {"schema": _reference(action.answer)}}
+    more = _PROBLEMS_OF_ACTIONS if action.budget == "sign_in" else _PROBLEMS_OF_ACTIONS | _PROBLEMS_OF_WALLETS
     operation: dict[str, Any] = {
         "operationId": action.name,
         "summary": action.about,
-        "parameters": [] if action.has_body else _parameters(action.asked, tuple(action.asked.model_fields)),
-        "responses": {"200": {"description": "The answer.", "content": content}, **_problems(_PROBLEMS_OF_ACTIONS)},
+        "parameters": [] if action.has_body else _parameters(action.asked, in_path(action.path)),
+        "responses": {str(action.status.value): {"description": "The answer.", "content": content}, **_problems(more)},
     }
     if action.has_body:
         operation["requestBody"] = {

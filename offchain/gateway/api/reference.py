@@ -35,7 +35,7 @@ def _resource(path: str, operation: dict[str, Any]) -> str:
         f"<td>{escape(one['description'])}</td></tr>"
         for one in operation["parameters"]
     )
-    answer = operation["responses"]["200"]["content"]
+    answer = next(iter(operation["responses"].values()))["content"]
     kind, content = next(iter(answer.items()))
     name = content["schema"].get("$ref", "").rpartition("/")[2]
     link = f'<a href="#{escape(name)}">{escape(name)}</a>' if name else escape(kind)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -17,20 +18,28 @@ from pydantic import BaseModel, ValidationError
 from offchain.adapters.local_http import HEAD_BYTES, http_url
 from offchain.errors import GantryError, OurError
 from offchain.gateway.api import problems
+from offchain.gateway.api.action import ApiParts
 from offchain.gateway.api.actions import ACTIONS, MOST_BODY, ActionHandlers
+from offchain.gateway.api.chain_access import SigningChain
 from offchain.gateway.api.client_limits import ClientLimits
+from offchain.gateway.api.console import FOLDER as CONSOLE_FOLDER
+from offchain.gateway.api.console import ConsoleFiles
+from offchain.gateway.api.cors import CorsPolicy
 from offchain.gateway.api.csv_export import CsvExports
-from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint
+from offchain.gateway.api.endpoints import ENDPOINTS, OPENAPI_PATH, STREAM_PATH, ApiEndpoint
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
+from offchain.gateway.api.models import NetworkResource, ResourceAnswer
+from offchain.gateway.api.node_connections import NodeConnections
 from offchain.gateway.api.openapi import document_text
 from offchain.gateway.api.parameters import BadParameter, CsvListParameters, EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
+from offchain.schema.manifest.types import ManifestError
 from offchain.services.log import EventLog
 
-OPENAPI_PATH: Final = "/v1/openapi.json"
+REFERENCE_PATH: Final = "/reference"
 _COMPRESSED_FROM: Final = 1_024
 _IDLE_S: Final = 30.0
 """How long a connection may stay open between two requests."""
@@ -41,8 +50,6 @@ _WRITE_S: Final = 30.0
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    # Public data, read without a login: every page may show it.
-    "Access-Control-Allow-Origin": "*",
 }
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OTHER: Final = "other"
@@ -63,12 +70,18 @@ class ApiSettings:
     """The domain at which people reach the gateway, with its port if it is not 443; None: no sign-in."""
     operators: frozenset[str] = frozenset()
     """The accounts that have the role of an operator."""
+    origins: frozenset[str] = frozenset()
+    """The origins whose pages may read answers, beside the gateway's own."""
+    development: bool = False
+    """Whether the network is one for development, with accounts whose keys everybody has."""
+    console: Path = CONSOLE_FOLDER
+    """Folder of the web console's files; it need not exist."""
 
 
 class ApiServer:
-    """Serves an index."""
+    """Serves an index, and calls for wallets to sign. `open_chain`: returns a connection to a node; None: no node."""
 
-    def __init__(self, settings: ApiSettings) -> None:
+    def __init__(self, settings: ApiSettings, open_chain: Callable[[], SigningChain] | None = None) -> None:
         self._settings = settings
         self.answers: Counter[tuple[str, str]] = Counter()
         """[name of the endpoint, class of the status]: answers since the start."""
@@ -79,11 +92,13 @@ class ApiServer:
         self._limits = ClientLimits(requests_per_s=settings.requests_per_s, streams=settings.streams)
         self._exports = CsvExports(self._readers, self._limits.admit)
         self._sign_ins = None if settings.domain is None else SignInStore(settings.index)
-        self._actions = ActionHandlers(
-            None
-            if self._sign_ins is None or settings.domain is None
-            else SignIn(self._readers, self._sign_ins, settings.domain, settings.operators)
-        )
+        sign_in = None
+        if self._sign_ins is not None and settings.domain is not None:
+            sign_in = SignIn(self._readers, self._sign_ins, settings.domain, settings.operators)
+        self._node = None if open_chain is None else NodeConnections(open_chain)
+        self._actions = ActionHandlers(ApiParts(sign_in, None if self._node is None else self._node.parts))
+        self._cors = CorsPolicy(settings.origins)
+        self._console = ConsoleFiles(settings.console)
         self._log = EventLog("api")
 
     @contextlib.asynccontextmanager
@@ -96,7 +111,9 @@ class ApiServer:
             app.router.add_route(action.method, action.path, self._actions.handler(action), name=action.name)
         app.router.add_get(STREAM_PATH, self._events, allow_head=False, name=_STREAM)
         app.router.add_get(OPENAPI_PATH, self._openapi, name="openapi")
-        app.router.add_get("/", self._reference, name="reference")
+        app.router.add_get(REFERENCE_PATH, self._reference, name="reference")
+        app.router.add_get("/", self._root, name="console")
+        app.on_response_prepare.append(self._cors.add_headers)
         runner = web.AppRunner(
             app,
             access_log=None,
@@ -128,6 +145,8 @@ class ApiServer:
             follower.cancel()
             await asyncio.gather(follower, return_exceptions=True)
             await runner.cleanup()
+            if self._node is not None:
+                await self._node.close()
             await asyncio.to_thread(self._readers.close)
             if self._sign_ins is not None:
                 await asyncio.to_thread(self._sign_ins.close)
@@ -165,39 +184,22 @@ class ApiServer:
         else:
             answer = await self._answered(request, handler)
         if not answer.prepared:
-            answer.headers.update(_HEADERS)
+            for name, value in _HEADERS.items():
+                answer.headers.setdefault(name, value)
         return answer
 
     async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if (preflight := self._cors.preflight(request)) is not None:
+            return preflight
         try:
             return await handler(request)
-        except ValidationError as error:
-            return problems.of_invalid(error)
-        except GantryError as error:
-            return problems.of_error(error)
-        except web.HTTPNotFound:
-            return problems.problem(
-                HTTPStatus.NOT_FOUND,
-                "not_found",
-                f"There is no resource {request.path[:200]}.",
-                f"GET {OPENAPI_PATH} lists all.",
-            )
-        except web.HTTPRequestEntityTooLarge:
-            return problems.problem(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                "too_large",
-                f"The body of a request has at most {MOST_BODY} bytes.",
-                "Send less.",
-            )
-        except web.HTTPMethodNotAllowed as error:
-            answer = problems.problem(
-                HTTPStatus.METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                f"{request.method} is not allowed here.",
-                f"Use {' or '.join(sorted(set(error.allowed_methods) - {'HEAD'}))}.",
-            )
-            answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
-            return answer
+        except (ValidationError, ManifestError, GantryError) as error:
+            return problems.of_exception(error)
+        except web.HTTPNotFound as error:
+            file = None if _is_api(request.path) else self._console.answer(request)
+            return problems.of_http(error, request) if file is None else file
+        except (web.HTTPRequestEntityTooLarge, web.HTTPMethodNotAllowed) as error:
+            return problems.of_http(error, request)
 
     def _handler(self, endpoint: ApiEndpoint) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -207,17 +209,32 @@ class ApiServer:
 
             def read(db: object) -> str:
                 found: BaseModel = endpoint.read(db, asked)  # type: ignore[arg-type]
-                return found.model_dump_json()
+                return self._with_settings(found).model_dump_json()
 
             return _json(request, await self._readers.read(read))
 
         return handle
+
+    def _with_settings(self, found: BaseModel) -> BaseModel:
+        """Add what this gateway, not the index, knows of the network."""
+        if not isinstance(found, ResourceAnswer) or not isinstance(found.data, NetworkResource):
+            return found
+        own = {
+            "development": self._settings.development,
+            "sign_in": self._sign_ins is not None,
+            "signing": self._node is not None,
+        }
+        return found.model_copy(update={"data": found.data.model_copy(update=own)})
 
     async def _openapi(self, request: web.Request) -> web.StreamResponse:
         return _json(request, document_text())
 
     async def _reference(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text=reference_page(), content_type="text/html")
+
+    async def _root(self, request: web.Request) -> web.StreamResponse:
+        found = self._console.answer(request)
+        return web.Response(status=HTTPStatus.FOUND, headers={"Location": REFERENCE_PATH}) if found is None else found
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         given = dict(request.query)
@@ -258,6 +275,10 @@ async def _send(answer: web.StreamResponse, events: AsyncIterator[bytes]) -> Non
         finally:
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)
+
+
+def _is_api(path: str) -> bool:
+    return path == "/v1" or path.startswith("/v1/")
 
 
 def _asked(endpoint: ApiEndpoint, request: web.Request) -> Parameters:

@@ -12,7 +12,6 @@ from gantry.values import PodBill, TaskCost, TaskResult
 from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit import accounts, session
 from offchain.cli.kit.host_connection import fetch_result, lease_of, open_lease_host
-from offchain.cli.kit.views import TaskView, read_task
 from offchain.cli.tenant.follow import follow, until_running
 from offchain.cli.tenant.manifest import substituted
 from offchain.cli.tenant.submit import check_task, send_task
@@ -20,6 +19,7 @@ from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.services.record_views import TaskView, read_task
 
 if TYPE_CHECKING:
     from gantry.functions import RemoteFunction

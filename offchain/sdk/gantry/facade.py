@@ -12,8 +12,8 @@ from typing import Any, Self, TypeVar
 from gantry.client import AsyncNetwork, AsyncTask, Notify, _ignore, connect_async
 from gantry.functions import RemoteFunction
 from gantry.values import TaskCost, TaskResult
-from offchain.cli.kit.views import TaskView
 from offchain.ports import Signer
+from offchain.services.record_views import TaskView
 
 T = TypeVar("T")
 

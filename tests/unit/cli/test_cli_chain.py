@@ -10,7 +10,6 @@ import pytest
 from cli_world import BOB, CHARLIE, HOST, LEASE, PAID, RATE, Pallets, World
 
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.kit.event_text import TaskBill, event_text, state_after
 from offchain.cli.kit.failures import CliError
 from offchain.cli.operator.chain import EventHistory, host_history, lease_history, task_history
 from offchain.core.scheduler.queue_definitions import queue_tree
@@ -19,6 +18,7 @@ from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types import _generated_events as typed_events
 from offchain.schema.chain_types.ids import lease_id, task_key, tasks_of_event
+from offchain.services.event_text import TaskBill, event_text, state_after
 from tests.support.chain_records import GTY, Tasks, host_record, task_spec
 from tests.support.fake_chain import FakeChain
 

@@ -4,14 +4,14 @@ from dataclasses import fields, replace
 
 import pytest
 
-from offchain.cli.kit.event_text import event_text
-from offchain.cli.kit.views import LeaseView, TaskView
 from offchain.cli.tenant.follow import notes_in
 from offchain.cli.tenant.task import StartConditions, waiting_text
 from offchain.ports import ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.chain_types.reasons import SENTENCES, TENANTS_FAULTS, code, sentence
+from offchain.services.event_text import event_text
+from offchain.services.record_views import LeaseView, TaskView
 
 CHARGE = 16_666_666_666
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from offchain.cli.tenant.feasibility import FeasibilityReport, start_text, start_window
 from offchain.core.placement_forecast import UNKNOWN_START, PlacementForecast, PreemptionForecast, StartForecast
+from offchain.services.feasibility import FeasibilityReport, start_text, start_window
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000

@@ -9,10 +9,10 @@ import cli_world
 import pytest
 from cli_world import CHARLIE, HOST, make_chain, producing
 
-from offchain.cli.kit.views import LeaseView, read_task
 from offchain.cli.tenant.logs import wait_for_next_lease
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
+from offchain.services.record_views import LeaseView, read_task
 from tests.support.chain_records import Tasks, lease, task_spec
 
 OTHER = cli_world.BOB

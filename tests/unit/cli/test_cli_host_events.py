@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from offchain.cli.kit.event_text import event_text
 from offchain.ports import ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
+from offchain.services.event_text import event_text
 from tests.support.chain_records import GTY, ask
 
 ASK = ask(gpu=(gen.GpuPrice(b"A100", 2 * GTY),), gpu_per_hour=GTY, cpu_core_per_hour=GTY // 100)

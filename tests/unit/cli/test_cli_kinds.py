@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from cli_world import CHARLIE, DIGEST, HOST, LEASE, RATE, Pallets, World
 
-from offchain.cli.tenant.manifest import duration_text, next_steps
+from offchain.cli.tenant.manifest import next_steps
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.values import parse_duration
+from offchain.schema.value_text import duration_text
 from tests.support.chain_records import Tasks, escrow, lease
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB me"

@@ -9,10 +9,10 @@ import pytest
 from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, Pallets, World, refused, the_host
 
 from offchain.adapters.keys import signer
-from offchain.cli.tenant import feasibility
 from offchain.core.placement_forecast import PreemptionForecast, StartForecast
 from offchain.core.scheduler.backfill import START_MS
 from offchain.schema.chain_types import _generated_chain as gen
+from offchain.services import feasibility
 from tests.support.chain_records import NO_GPU, Tasks, device, lease, task_spec
 
 OTHER_HOST = signer.from_uri("//OtherHost").address

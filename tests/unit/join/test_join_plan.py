@@ -3,13 +3,12 @@
 import pytest
 
 from offchain.adapters.chain.typed import TaskAndSpec
-from offchain.cli.provider.claim import payouts
 from offchain.cli.provider.host_lifecycle import LeaveStep, next_leave_step
-from offchain.cli.provider.host_view import PaymentTerms, lease_earnings
 from offchain.cli.provider.join import JoinState, JoinStep, is_online, remaining_steps, why_not_online
 from offchain.errors import GantryError
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_id
+from offchain.services.earnings import PaymentTerms, lease_earnings, payouts
 from tests.support.chain_records import escrow, host_record, lease, task_record, task_spec
 
 GTY = 10**12

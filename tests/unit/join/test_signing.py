@@ -14,6 +14,7 @@ from offchain.cli.provider import signing
 from offchain.errors import CallFailed, OurError
 from offchain.ports import Call
 from offchain.schema.chain_types._generated_chain import calls
+from offchain.services.call_text import call_lines
 from tests.support.fake_chain import FakeChain
 
 BOB, EVE = from_uri("//Bob"), from_uri("//Eve")
@@ -146,7 +147,7 @@ def test_what_is_to_be_signed_is_shown_in_words():
     call = Call(
         "Hosts", "set_ask", {"host": HOST, "ask": {"gpu": [{"model": b"H100", "per_hour": 2 * 10**12}], "x": []}}
     )
-    lines = signing.call_lines(call)
+    lines = call_lines(call)
     assert lines[0] == "Hosts.set_ask"
     assert "      - 0:" in lines
     assert "        model: H100" in lines

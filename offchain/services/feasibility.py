@@ -8,23 +8,22 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit.event_text import time_text
-from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted
-from offchain.cli.kit.views import text_of
-from offchain.cli.tenant.manifest import duration_text
-from offchain.cli.tenant.submit_checks import task_of_spec
 from offchain.core.feasibility import Misfit
 from offchain.core.placement_forecast import UNKNOWN_START, PlacementForecast, StartForecast, forecast_placement
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import RetainedData, Survival, Task
+from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted, duration_text
+from offchain.services.event_text import time_text
+from offchain.services.record_views import text_of
 from offchain.services.snapshot_reader import SnapshotReader
+from offchain.services.submit_checks import task_of_spec
 
 _NAMED = 3
 _WORDS: Final[Mapping[Misfit, str]] = {Misfit.NOT_ONLINE: "offline, draining, suspended or unverified"}
@@ -59,15 +58,22 @@ class FeasibilityReport:
 async def report_unsent(chain: ChainPort, spec: TaskSpec, tenant: str, queues: QueueTree) -> FeasibilityReport:
     """Return the feasibility of a task that was not submitted, with these queues."""
     snapshot = await SnapshotReader(chain).snapshot(await chain.finalized_head())
+    return await report_at(GantryChain(chain), snapshot, spec, tenant, queues)
+
+
+async def report_at(
+    chain: GantryChain, snapshot: Snapshot, spec: TaskSpec, tenant: str, queues: QueueTree = EQUAL_SHARES
+) -> FeasibilityReport:
+    """Return the feasibility of a task that was not submitted, at a snapshot."""
     data = None
     if spec.data_from is not None:
-        lease = await GantryChain(chain).lease(spec.data_from)
+        lease = await chain.lease(spec.data_from)
         data = None if lease is None else RetainedData(lease.record.host, lease.task.spec.resources.disk_gib)
     return _report(snapshot, task_of_spec(spec, tenant, now_ms=snapshot.now_ms, takes_over=data), queues)
 
 
 async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
-    """Return the feasibility of a task that is not final. Raises CliError for other tasks."""
+    """Return the feasibility of a task that is not final. Raises CheckFailed for other tasks."""
     head = await chain.finalized_head()
     snapshot = await SnapshotReader(chain).snapshot(head)
     task = snapshot.tasks.get(number)
@@ -105,19 +111,19 @@ def _forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree) -> StartF
     return forecast_start(snapshot, task, queues)
 
 
-async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CliError:
+async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CheckFailed:
     typed = GantryChain(chain)
     if number < await typed.next_task(head.hash):
-        return CliError(
+        return CheckFailed(
             f"task {number} is final, so it is no longer scheduled.",
             f"gantry chain inspect task {number} shows its history.",
             code="no_task",
         )
     if number < await typed.next_task():
-        return CliError(
+        return CheckFailed(
             f"task {number} is not in a final block yet.", "Try again in a few seconds.", code="not_in_a_final_block"
         )
-    return CliError(f"there is no task {number}.", "gantry task list shows the existing ones.", code="no_such_task")
+    return CheckFailed(f"there is no task {number}.", "gantry task list shows the existing ones.", code="no_such_task")
 
 
 def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None) -> dict[str, Any]:

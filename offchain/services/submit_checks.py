@@ -5,28 +5,29 @@ The chain decides; these checks report earlier, and with numbers, what it or the
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Final
 
-from offchain.cli.kit.event_text import time_text
-from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted
-from offchain.cli.tenant.manifest import duration_text
+from offchain.adapters.chain.typed import GantryChain
 from offchain.core.feasibility import Fit, Misfit, count_pods, emptied, fit
 from offchain.core.placement_forecast import pods_together
 from offchain.core.pricing import deposit
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Host, HostStatus, Layout, RetainedData, Task, TaskState
+from offchain.errors import CheckFailed
+from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec, VerificationPolicyRedundant
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted, duration_text
+from offchain.services.event_text import time_text
+from offchain.services.record_mapping import host_of
 
 _NO_LIMIT = 1 << 127
 _ANY_SPEED = (1 << 32) - 1
-_ANYWAY: Final = " With --anyway it is sent, and waits for a suitable host."
-
-
 _MAY_COME: Final = frozenset(HostStatus) - {HostStatus.RETIRING, HostStatus.RETIRED}
 """States from which a host may come online."""
 
@@ -65,12 +66,61 @@ def task_of_spec(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class TaskConditions:
+    """State of the chain that decides whether a task can be submitted. `free`: of the tenant, in base units.
+
+    `spare`: what must stay on an account. `now_ms`: chain time.
+    """
+
+    hosts: tuple[Host, ...]
+    free: int
+    params: TasksParams
+    spare: int
+    now_ms: int
+
+
+async def read_conditions(chain: ChainPort, tenant: str) -> TaskConditions:
+    """Return the conditions at the newest block."""
+    hosts, found = await asyncio.gather(GantryChain(chain).hosts(), read_terms(chain, tenant))
+    # The workers' own reading of records, so that what is checked here is what they decide on.
+    return replace(found, hosts=tuple(host_of(key, record, None) for key, record in hosts.items()))
+
+
+async def read_terms(chain: ChainPort, tenant: str, at: bytes | None = None) -> TaskConditions:
+    """Return the conditions without hosts. `at`: a block hash; None: the newest block."""
+    typed = GantryChain(chain)
+    balance, params, spare, now = await asyncio.gather(
+        typed.balance(tenant, at),
+        typed.params("Tasks", at),
+        chain.constant("Balances", "ExistentialDeposit"),
+        typed.now_ms(at),
+    )
+    return TaskConditions((), balance.free, params, int(spare), now)
+
+
+def check_terms(spec: TaskSpec, manifest_bytes: int, found: TaskConditions) -> None:
+    """Raise CheckFailed for a term of the task that the chain does not accept, or coins that are missing."""
+    for check in term_checks(spec, manifest_bytes, found):
+        check()
+
+
+def term_checks(spec: TaskSpec, manifest_bytes: int, found: TaskConditions) -> tuple[Callable[[], object], ...]:
+    """Return the checks of :func:`check_terms`, each of which raises CheckFailed."""
+    return (
+        partial(check_replicas, spec, found.params),
+        partial(check_duration, spec, found.params),
+        partial(check_deadline, spec, found.now_ms),
+        partial(check_funds, spec, manifest_bytes, found.free, found.params, found.spare),
+    )
+
+
 def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
-    """Raise CliError if these hosts could never run the task for `tenant`, even when others end or are repaired."""
+    """Raise CheckFailed if these hosts could never run the task for `tenant`, even when others end or are repaired."""
     if not hosts:
-        raise CliError(
+        raise CheckFailed(
             "no host is registered on this network.",
-            f"Start one with gantry agent, or use a network that has hosts.{_ANYWAY}",
+            "Start one with gantry agent, or use a network that has hosts.",
             code="no_host",
         )
     best = [_at_its_best(host) for host in hosts]
@@ -85,18 +135,18 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
             f"{count} {'is' if count == 1 else 'are'} {_reason_text(reason, spec, best)}"
             for reason, count in reasons.most_common()
         )
-        raise CliError(
+        raise CheckFailed(
             f"none of the {registered} could run this, even if nothing else ran there: {excluded}.",
-            f"Request less, or allow more hosts; gantry host list shows all hosts.{_ANYWAY}",
+            "Request less, or allow more hosts; gantry host list shows all hosts.",
             code="no_fit",
             facts={"hosts": len(hosts), "excluded_always": {str(reason): reasons[reason] for reason in reasons}},
         )
     lowest, cheapest = min(rates)
     if lowest > spec.max_rate_per_hour:
-        raise CliError(
+        raise CheckFailed(
             f"the price limit of {format_amount(spec.max_rate_per_hour)} an hour is below every host's ask "
             f"for this task; the lowest is {format_amount(lowest)} an hour, on {cheapest}.",
-            f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or request less.{_ANYWAY}",
+            f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or request less.",
             code="price_too_low",
             facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
         )
@@ -104,23 +154,23 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
         layout_of(spec), [(host.provider, count_pods(host, request, spec.pods_min)[0]) for host in best]
     )
     if pods < spec.pods_min:
-        raise CliError(
+        raise CheckFailed(
             f"{spec.pods_min} pods must start together, and the {registered} could run "
             f"{pods} of them within the price limit, even if nothing else ran there.",
-            f"Ask for fewer pods (x-gantry.pods), or for less in each.{_ANYWAY}",
+            "Ask for fewer pods (x-gantry.pods), or for less in each.",
             code="no_fit",
             facts={"hosts": len(hosts), "pods_needed": spec.pods_min, "pods_ever": pods},
         )
 
 
 def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
-    """Raise CliError if there are more replicas than the chain compares."""
+    """Raise CheckFailed if there are more replicas than the chain compares."""
     policy = spec.verification
     if isinstance(policy, VerificationPolicyRedundant) and policy.replicas > params.max_replicas:
         limit = (
             f"results of at most {params.max_replicas} replicas" if params.max_replicas else "no results of replicas"
         )
-        raise CliError(
+        raise CheckFailed(
             f"this network compares {limit}, and the task asks for {policy.replicas} (x-gantry.verification.replicas).",
             "Write verification: acceptance, and accept the result yourself.",
             code="replicas_not_offered",
@@ -129,10 +179,10 @@ def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
 
 
 def check_duration(spec: TaskSpec, params: TasksParams) -> None:
-    """Raise CliError if the chain does not accept the task's duration."""
+    """Raise CheckFailed if the chain does not accept the task's duration."""
     least, most = params.min_charge_ms, params.max_duration_ms
     if not least <= spec.max_duration_ms <= most:
-        raise CliError(
+        raise CheckFailed(
             f"x-gantry.duration is {duration_text(spec.max_duration_ms)}; this network takes "
             f"{duration_text(least)} to {duration_text(most)}.",
             "Write a duration in this range. A job that ends earlier costs no more than the time it ran.",
@@ -142,9 +192,9 @@ def check_duration(spec: TaskSpec, params: TasksParams) -> None:
 
 
 def check_deadline(spec: TaskSpec, now_ms: int) -> None:
-    """Raise CliError if the task's deadline has passed. `now_ms`: chain time."""
+    """Raise CheckFailed if the task's deadline has passed. `now_ms`: chain time."""
     if spec.deadline is not None and spec.deadline < now_ms:
-        raise CliError(
+        raise CheckFailed(
             f"x-gantry.deadline is {time_text(spec.deadline)} UTC, and it is {time_text(now_ms)} UTC on the chain.",
             "Write a later deadline, or none: it is the latest time at which the task is assigned.",
             code="deadline_passed",
@@ -182,7 +232,7 @@ def _at_its_best(host: Host) -> Host:
 
 
 def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int) -> int:
-    """Return what must be free on the account. Raises CliError if it is not.
+    """Return what must be free on the account. Raises CheckFailed if it is not.
 
     `params`: of the tasks pallet, for its deposits. `spare`: what must stay on the account.
     """
@@ -191,7 +241,7 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
     kept = params.deposit_base + params.deposit_per_byte * manifest_bytes + of_task
     needed = escrow + kept + spare
     if free < needed:
-        raise CliError(
+        raise CheckFailed(
             f"the account has {format_amount(free)} free; this task needs {format_amount(needed)}: "
             f"{format_amount(escrow)} for its pods at the price limit for their whole duration, the rest as deposit.",
             "Give it coins (gantry account transfer; on a local network from //Alice), or lower "

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
-from offchain.cli.kit.event_text import state_phrase, state_text
-from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.output import counted
+from offchain.errors import CheckFailed
 from offchain.ports import ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.escrow import owed_by
@@ -20,6 +18,8 @@ from offchain.schema.chain_types.score import host_ppm
 from offchain.schema.chain_types.suspension import Suspension, suspension_of
 from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STATES
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted
+from offchain.services.event_text import state_phrase, state_text
 
 _PPM = 1_000_000
 _SIGNALLED = 128
@@ -239,18 +239,18 @@ def score_text(score_ppm: int | None) -> str | None:
 
 
 async def read_task(chain: ChainPort, task: int, at: bytes | None = None) -> TaskView:
-    """Return a task. Raises CliError if the chain has no task of this number, or no longer has it."""
+    """Return a task. Raises CheckFailed if the chain has no task of this number, or no longer has it."""
     found = (await read_tasks(chain, [task], at)).get(task)
     if found is not None:
         return found
     if task < await GantryChain(chain).next_task(at):
-        raise CliError(
+        raise CheckFailed(
             f"task {task} ended long ago and was removed from the chain's storage. Its logs and results are no longer "
             "served.",
             f"gantry chain inspect task {task} shows its history, read from the chain's events.",
             code="pruned",
         )
-    raise CliError(f"there is no task {task}.", "gantry task list shows the existing ones.", code="no_such_task")
+    raise CheckFailed(f"there is no task {task}.", "gantry task list shows the existing ones.", code="no_such_task")
 
 
 async def read_tasks(chain: ChainPort, numbers: Iterable[int], at: bytes | None = None) -> dict[int, TaskView]:
@@ -320,12 +320,12 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, spec: gen.TaskS
 
 
 async def read_host(chain: ChainPort, host: str, at: bytes | None = None) -> HostView:
-    """Return a host. Raises CliError if none is registered under this address."""
+    """Return a host. Raises CheckFailed if none is registered under this address."""
     record, score = await asyncio.gather(
         chain.query("Hosts", "Hosts", [host], at), chain.query("Reputation", "HostScores", [host], at)
     )
     if record is None:
-        raise CliError(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
+        raise CheckFailed(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
     return host_view(host, record, score)
 
 

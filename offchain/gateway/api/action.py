@@ -1,0 +1,93 @@
+"""A resource of the API that needs a token, changes something or asks a node, and the parts of the API behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel
+
+from offchain.errors import OurError
+from offchain.gateway.api.extrinsics import WalletExtrinsicsApi
+from offchain.gateway.api.manifest_checks import ManifestChecks
+from offchain.gateway.api.parameters import Parameters
+from offchain.gateway.api.sign_in import SignIn
+
+SMALL_BODY: Final = 4_096
+"""Bytes of the body of most requests."""
+LARGE_BODY: Final = 512 * 1024
+"""Bytes of a body with a manifest, or with a call twice as hexadecimal digits."""
+Budget = Literal["sign_in", "build", "submit", "check"]
+"""What a request of an address counts against."""
+
+
+class PartOff(OurError):  # noqa: N818
+    """A part of the API that this gateway does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeParts:
+    """What asks a node."""
+
+    extrinsics: WalletExtrinsicsApi
+    manifests: ManifestChecks
+
+
+@dataclass(frozen=True, slots=True)
+class ApiParts:
+    """The parts behind actions. `sign_in_if_on`: None where the gateway has no domain; `node`: None without a node."""
+
+    sign_in_if_on: SignIn | None = None
+    node: NodeParts | None = None
+
+    @property
+    def sign_in(self) -> SignIn:
+        """Raises PartOff where the gateway has no domain."""
+        if self.sign_in_if_on is None:
+            raise PartOff(
+                "This gateway has no sign-in.",
+                "Start it with the domain at which people reach it (--http-domain).",
+                code="sign_in_off",
+            )
+        return self.sign_in_if_on
+
+    @property
+    def extrinsics(self) -> WalletExtrinsicsApi:
+        """Raises PartOff without a node."""
+        return self._of_node().extrinsics
+
+    @property
+    def manifests(self) -> ManifestChecks:
+        """Raises PartOff without a node."""
+        return self._of_node().manifests
+
+    def _of_node(self) -> NodeParts:
+        if self.node is None:
+            raise PartOff("This server has no node of the chain.", "Use a gateway that has one.", code="no_node")
+        return self.node
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAction:
+    """A resource with another method than GET, or one that needs a token or a node.
+
+    `asked`: its body, or the parameters of its path and query. `budget`: of requests with a body.
+    """
+
+    method: Literal["GET", "POST", "DELETE"]
+    path: str
+    name: str
+    about: str
+    asked: type[Parameters]
+    answer: type[BaseModel]
+    act: Callable[[ApiParts, Any, Any], Awaitable[BaseModel]]
+    needs_token: bool = False
+    budget: Budget = "sign_in"
+    most_body: int = SMALL_BODY
+    status: HTTPStatus = HTTPStatus.OK
+
+    @property
+    def has_body(self) -> bool:
+        return self.method == "POST"

@@ -1,0 +1,183 @@
+"""What an action of the API becomes: a call of the chain, checked as the command line checks it before it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from offchain.adapters.chain.json_calls import call_from_json
+from offchain.errors import CheckFailed
+from offchain.gateway.api import call_parameters as ask
+from offchain.gateway.api.chain_access import SigningChain
+from offchain.gateway.api.parameters import Parameters
+from offchain.gateway.api.planner import PlacementPlanner
+from offchain.ports import Call
+from offchain.schema.chain_types._generated_chain import Ask, GpuPrice, calls
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted
+from offchain.services import provider_calls, tenant_calls
+from offchain.services.record_views import TaskView, read_task
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call, what it does in a sentence, and what the chain would refuse about it now."""
+
+    call: Call
+    about: str
+    refusals: tuple[CheckFailed, ...] = ()
+
+
+_OfTask = Callable[[SigningChain, TaskView, Any], Awaitable[list[Call]]]
+
+
+class CallPlanner:
+    """Plans calls for an account. Raises CheckFailed where no call can be made, BadValue and ManifestError."""
+
+    def __init__(self, placement: PlacementPlanner) -> None:
+        self._placement = placement
+
+    async def plan(self, chain: SigningChain, account: str, asked: Parameters) -> PlannedCall:
+        """Return the call for what a client asks."""
+        if isinstance(asked, ask.ChainCall):
+            runtime = await chain.runtime()
+            call = call_from_json(runtime, asked.pallet, asked.name, asked.args)
+            return PlannedCall(call, f"{asked.pallet}.{asked.name}")
+        if isinstance(asked, ask.TaskSubmit):
+            return await self._submit(account, asked)
+        if isinstance(asked, ask.CoinTransfer):
+            (call,) = await tenant_calls.transfer(chain, account, asked.to, asked.amount)
+            return PlannedCall(call, f"Transfer {format_amount(asked.amount)} to {asked.to}.")
+        about = (type(asked).__doc__ or "").partition("\n")[0]
+        of_task = _OF_TASKS.get(type(asked))
+        if of_task is not None:
+            view = await tenant_calls.own_task(chain, asked.task, account)  # type: ignore[attr-defined]
+            made = await of_task(chain, view, asked)
+            return PlannedCall(tenant_calls.as_batch(made), f"{about} Task {view.id}.")
+        if isinstance(asked, ask.TaskReclaim):
+            return await _reclaim(chain, account, asked, about)
+        return await _of_host(chain, account, asked, about)
+
+    async def _submit(self, account: str, asked: ask.TaskSubmit) -> PlannedCall:
+        task = await self._placement.read(asked.manifest, asked.variables)
+        found = await self._placement.check(task, account, forecast=False)
+        spec, manifest = task.spec, task.manifest
+        pods = counted(spec.pods_max, "pod")
+        about = (
+            f"Submit a {manifest.kind} of {pods} with the image {manifest.main.image.reference}. At most "
+            f"{format_amount(spec.max_rate_per_hour)} an hour and pod; up to {format_amount(task.deposit)} deposited."
+        )
+        unchecked = CheckFailed(
+            "the hosts were not checked in time: whether one could run the task is not known.",
+            "Build it again to check it.",
+            code="not_checked",
+        )
+        refusals = (unchecked,) if found is None else found.refusals
+        return PlannedCall(calls.tasks_submit(spec=spec, manifest=task.text), about, refusals)
+
+
+async def _reclaim(chain: SigningChain, account: str, asked: ask.TaskReclaim, about: str) -> PlannedCall:
+    view = await read_task(chain, lease_parts(asked.lease)[0])
+    lease = next((one for one in view.leases if one.id == asked.lease), None)
+    if lease is None:
+        raise CheckFailed(f"there is no lease {asked.lease}.", "GET /v1/leases lists all.", code="no_such_lease")
+    await provider_calls.own_host(chain, lease.host, account)
+    return PlannedCall(calls.leases_reclaim(lease=asked.lease), f"{about} Lease {lease.id}.")
+
+
+async def _of_host(chain: SigningChain, account: str, asked: Any, about: str) -> PlannedCall:
+    host = asked.host
+    if isinstance(asked, ask.HostClaim):
+        call, paid = await provider_calls.claim(chain, host)
+        total = format_amount(sum(one.payable for one in paid))
+        return PlannedCall(call, f"Settle {total} of {counted(len(paid), 'lease')} of the host {host}.")
+    record = await provider_calls.own_host(chain, host, account)
+    match asked:
+        case ask.HostDrain():
+            call = provider_calls.drain(host, record)
+        case ask.HostUndrain():
+            call = provider_calls.undrain(host, record)
+        case ask.HostSetAsk():
+            call = provider_calls.set_ask(host, record, _changed_ask(record.ask, asked))
+        case ask.HostTopUp():
+            call = provider_calls.top_up_bond(host, record, asked.amount)
+        case ask.HostRetire():
+            call = provider_calls.retire(host, record)
+        case ask.HostWithdraw():
+            call = await provider_calls.withdraw_bond(chain, host, record)
+        case _:
+            raise AssertionError(asked)
+    return PlannedCall(call, f"{about} Host {host}.")
+
+
+def _changed_ask(before: Ask, asked: ask.HostSetAsk) -> Ask:
+    given = asked.model_dump(exclude={"action", "host", "gpu"}, exclude_none=True)
+    if asked.gpu is not None:
+        given["gpu"] = tuple(GpuPrice(price.model.encode(), price.per_hour) for price in asked.gpu)
+    return replace(before, **given)
+
+
+async def _stop(_: SigningChain, view: TaskView, __: ask.TaskStop) -> list[Call]:
+    return tenant_calls.stop(view)
+
+
+async def _extend(chain: SigningChain, view: TaskView, asked: ask.TaskExtend) -> list[Call]:
+    return await tenant_calls.extend(chain, view, asked.ms, asked.pod)
+
+
+async def _scale(chain: SigningChain, view: TaskView, asked: ask.TaskScale) -> list[Call]:
+    return await tenant_calls.scale(chain, view, asked.pods)
+
+
+async def _top_up(chain: SigningChain, view: TaskView, asked: ask.TaskTopUp) -> list[Call]:
+    return await tenant_calls.top_up(chain, view, asked.amount, asked.pod)
+
+
+async def _suspend(_: SigningChain, view: TaskView, __: ask.TaskSuspend) -> list[Call]:
+    return tenant_calls.suspend(view)
+
+
+async def _resume(_: SigningChain, view: TaskView, __: ask.TaskResume) -> list[Call]:
+    return tenant_calls.resume(view)
+
+
+async def _keep(chain: SigningChain, view: TaskView, asked: ask.TaskKeep) -> list[Call]:
+    return await tenant_calls.keep(chain, view, asked.ms, asked.max_rate_per_hour)
+
+
+async def _release(_: SigningChain, view: TaskView, __: ask.TaskRelease) -> list[Call]:
+    return tenant_calls.release(view)
+
+
+async def _move(chain: SigningChain, view: TaskView, asked: ask.TaskMove) -> list[Call]:
+    return await tenant_calls.move(chain, view, asked.host, asked.pod)
+
+
+async def _accept(_: SigningChain, view: TaskView, __: ask.TaskAccept) -> list[Call]:
+    return tenant_calls.accept(view)
+
+
+async def _dispute(chain: SigningChain, view: TaskView, asked: ask.TaskDispute) -> list[Call]:
+    return await tenant_calls.dispute(chain, view, bytes.fromhex(asked.evidence_sha256.removeprefix("0x")), asked.pod)
+
+
+async def _rate(_: SigningChain, view: TaskView, asked: ask.TaskRate) -> list[Call]:
+    return tenant_calls.rate(view, asked.stars, asked.pod)
+
+
+_OF_TASKS: Final[dict[type[Parameters], _OfTask]] = {
+    ask.TaskStop: _stop,
+    ask.TaskExtend: _extend,
+    ask.TaskScale: _scale,
+    ask.TaskTopUp: _top_up,
+    ask.TaskSuspend: _suspend,
+    ask.TaskResume: _resume,
+    ask.TaskKeep: _keep,
+    ask.TaskRelease: _release,
+    ask.TaskMove: _move,
+    ask.TaskAccept: _accept,
+    ask.TaskDispute: _dispute,
+    ask.TaskRate: _rate,
+}

@@ -1,0 +1,190 @@
+"""Forecasts for manifests of strangers: which hosts fit, at what price, and when the task would start.
+
+A thread of its own, with a connection of its own, reads the chain's records and asks the scheduler's forecast, one
+manifest at a time. The event loop, which relays tenants' connections, does neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys import ss58
+from offchain.core.pricing import deposit
+from offchain.core.snapshot import Snapshot
+from offchain.errors import CheckFailed, OurError
+from offchain.ports import BlockRef, ChainPort
+from offchain.schema.chain_types._generated_chain import TaskSpec
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.types import Manifest
+from offchain.schema.manifest.variables import resolve
+from offchain.services.feasibility import FeasibilityReport, report_at
+from offchain.services.snapshot_reader import SnapshotReader
+from offchain.services.submit_checks import TaskConditions, check_hosts, read_terms, term_checks
+
+T = TypeVar("T")
+LIMIT_S: Final = 10.0
+"""How long a client waits for a forecast."""
+MOST_WAITING: Final = 16
+_SNAPSHOT_AGE_S: Final = 6.0
+"""How long a snapshot serves: a large network takes long to read, and a forecast is no promise."""
+_ANYBODY: Final = ss58.encode(bytes(32))
+"""The tenant of manifests that are checked without an account."""
+_FUNDS: Final = "no_funds"
+
+
+class PlannerBusy(OurError):  # noqa: N818
+    """Too many manifests wait."""
+
+    code = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadManifest:
+    """A manifest as it goes onto the chain."""
+
+    text: bytes
+    manifest: Manifest
+    spec: TaskSpec
+
+    @property
+    def deposit(self) -> int:
+        """The base units that all pods together can have deposited at the beginning."""
+        return deposit(self.spec.max_rate_per_hour, self.spec.max_duration_ms) * self.spec.pods_max
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """What would become of a task at a block. `report`: None if the planner had no time, which `why_not` explains."""
+
+    at: BlockRef
+    now_ms: int
+    refusals: tuple[CheckFailed, ...]
+    report: FeasibilityReport | None
+    why_not: str = ""
+
+
+def read_manifest(text: str, variables: dict[str, str]) -> ReadManifest:
+    """Return a manifest with its variables replaced. Raises ManifestError with every problem."""
+    data = resolve(text, variables).encode("utf-8", errors="surrogatepass")
+    manifest = parse_manifest(data)
+    return ReadManifest(data, manifest, to_task_spec(manifest, manifest_digest(data)))
+
+
+class PlacementPlanner:
+    """Forecasts, one at a time. `open_chain` returns a connection for the planner's thread."""
+
+    def __init__(self, open_chain: Callable[[], ChainPort], *, limit_s: float = LIMIT_S) -> None:
+        self._open_chain = open_chain
+        self._limit_s = limit_s
+        self._chain: ChainPort | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._asked = 0
+        self._turns: asyncio.Lock | None = None
+        self._snapshot: tuple[float, BlockRef, Snapshot] | None = None
+
+    async def read(self, text: str, variables: dict[str, str]) -> ReadManifest:
+        """Read a manifest in the thread. Raises ManifestError, and PlannerBusy."""
+
+        async def work() -> ReadManifest:
+            return read_manifest(text, variables)
+
+        return await self._run(work())
+
+    async def check(self, task: ReadManifest, account: str | None, *, forecast: bool) -> PlannedTask | None:
+        """Return what the chain and the schedulers would refuse, and with `forecast` when the task would start.
+
+        None if there was no time. Raises PlannerBusy, and the errors of the chain.
+        """
+        try:
+            return await self._run(self._check(task, account, forecast=forecast))
+        except TimeoutError:
+            return None
+
+    async def close(self) -> None:
+        """End the thread when its present work is done."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
+            return
+        if self._chain is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(_in(loop, self._chain.close()), 1.0)
+        loop.call_soon_threadsafe(loop.stop)
+        await asyncio.to_thread(thread.join, 1.0)
+
+    async def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._asked >= MOST_WAITING:
+            work.close()
+            raise PlannerBusy(
+                f"{MOST_WAITING} manifests wait to be checked, which is the limit.", "Try again in a minute."
+            )
+        self._asked += 1
+        try:
+            return await asyncio.wait_for(_in(self._started(), work), self._limit_s)
+        finally:
+            self._asked -= 1
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            # A daemon: a forecast cannot be interrupted, and must not keep a gateway that is stopped.
+            self._thread = threading.Thread(target=self._loop.run_forever, name="planner", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    async def _check(self, task: ReadManifest, account: str | None, *, forecast: bool) -> PlannedTask:
+        if self._turns is None:
+            self._turns = asyncio.Lock()
+        async with self._turns:
+            at, snapshot = await self._present()
+            tenant = account or _ANYBODY
+            hosts = tuple(snapshot.hosts.values())
+            terms = await read_terms(self._connection(), tenant, at.hash)
+            refusals = _refusals(task, tenant, replace(terms, hosts=hosts), with_funds=account is not None)
+            report = None
+            if forecast:
+                report = await report_at(GantryChain(self._connection()), snapshot, task.spec, tenant)
+            return PlannedTask(at, snapshot.now_ms, refusals, report)
+
+    def _connection(self) -> ChainPort:
+        if self._chain is None:
+            self._chain = self._open_chain()
+        return self._chain
+
+    async def _present(self) -> tuple[BlockRef, Snapshot]:
+        """Return a snapshot of a block that was final some seconds ago."""
+        if self._snapshot is None or time.monotonic() - self._snapshot[0] > _SNAPSHOT_AGE_S:
+            chain = self._connection()
+            head = await chain.finalized_head()
+            self._snapshot = time.monotonic(), head, await SnapshotReader(chain).snapshot(head)
+        return self._snapshot[1:]
+
+
+def _refusals(task: ReadManifest, tenant: str, found: TaskConditions, *, with_funds: bool) -> tuple[CheckFailed, ...]:
+    """Return what the checks before a submission find, all of it."""
+    failed: list[CheckFailed] = []
+    checks: tuple[Callable[[], object], ...] = (
+        *term_checks(task.spec, len(task.text), found),
+        partial(check_hosts, task.spec, found.hosts, tenant),
+    )
+    for check in checks:
+        try:
+            check()
+        except CheckFailed as error:
+            if with_funds or error.code != _FUNDS:
+                failed.append(error)
+    return tuple(failed)
+
+
+async def _in(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in another loop and return its result."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))

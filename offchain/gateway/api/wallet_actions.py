@@ -1,0 +1,65 @@
+"""The resources that ask a node: calls, extrinsics for wallets, balances, checks of manifests."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from offchain.gateway.api import manifest_models, wallet_models
+from offchain.gateway.api.action import LARGE_BODY, ApiAction
+from offchain.gateway.api.endpoints import one_answer_of
+
+WALLET_ACTIONS: Final = (
+    ApiAction(
+        "GET",
+        "/v1/calls",
+        "calls",
+        "The calls and actions that can be built, with their parameters as JSON schemas.",
+        wallet_models.CallFilter,
+        wallet_models.CallList,
+        lambda api, _, asked: api.extrinsics.calls(asked),
+    ),
+    ApiAction(
+        "POST",
+        "/v1/extrinsics/build",
+        "build_extrinsic",
+        "An extrinsic for the account's wallet to sign. Nothing is stored or sent.",
+        wallet_models.BuildBody,
+        wallet_models.UnsignedExtrinsicResource,
+        lambda api, _, asked: api.extrinsics.build(asked),
+        budget="build",
+        most_body=LARGE_BODY,
+    ),
+    ApiAction(
+        "POST",
+        "/v1/extrinsics",
+        "submit_extrinsic",
+        "Submit a built extrinsic with the wallet's signature.",
+        wallet_models.SubmitBody,
+        wallet_models.SubmittedResource,
+        lambda api, _, asked: api.extrinsics.submit(asked),
+        budget="submit",
+        most_body=LARGE_BODY,
+        status=HTTPStatus.ACCEPTED,
+    ),
+    ApiAction(
+        "POST",
+        "/v1/manifests/check",
+        "check_manifest",
+        "What is wrong with a manifest; else its price, where it fits, and when it would start.",
+        manifest_models.ManifestBody,
+        manifest_models.ManifestCheckResource,
+        lambda api, _, asked: api.manifests.check(asked),
+        budget="check",
+        most_body=LARGE_BODY,
+    ),
+    ApiAction(
+        "GET",
+        "/v1/accounts/{account}/balance",
+        "balance",
+        "An account's coins at the last final block of the node, with the reasons of holds.",
+        wallet_models.BalanceOfAccount,
+        one_answer_of(wallet_models.BalanceResource),
+        lambda api, _, asked: api.extrinsics.balance(asked),
+    ),
+)

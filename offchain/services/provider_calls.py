@@ -1,0 +1,121 @@
+"""Calls of a provider for its host: what the HTTP API builds. Each function checks before it returns.
+
+Every function raises CheckFailed if the chain would refuse the call, with the reason. Amounts are base units.
+"""
+
+from __future__ import annotations
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.errors import CheckFailed
+from offchain.ports import Call, ChainPort
+from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
+from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import counted, duration_text
+from offchain.services.earnings import LeaseEarnings, lease_earnings, leases_of, payouts, terms_of
+
+
+async def own_host(chain: ChainPort, host: str, account: str) -> HostRecord:
+    """Return the record of a host of this provider. Raises CheckFailed for another provider's host."""
+    found = await GantryChain(chain).host(host)
+    if found is None:
+        raise CheckFailed(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
+    if found.provider != account:
+        raise CheckFailed(
+            f"host {host} belongs to {found.provider}, not to {account}.",
+            "Use the account of the provider that registered it.",
+            code="not_yours",
+        )
+    return found
+
+
+def drain(host: str, record: HostRecord) -> Call:
+    """Take no new leases."""
+    _require_status(record, "Online", "drained")
+    return calls.hosts_drain(host=host)
+
+
+def undrain(host: str, record: HostRecord) -> Call:
+    """Take new leases again."""
+    _require_status(record, "Draining", "made available again")
+    return calls.hosts_undrain(host=host)
+
+
+def set_ask(host: str, record: HostRecord, ask: Ask) -> Call:
+    """Change the prices of a host; open leases keep theirs."""
+    if ask == record.ask:
+        raise CheckFailed("the host has these prices already.", "Change one of them.", code="no_change")
+    return calls.hosts_set_ask(host=host, ask=ask)
+
+
+def top_up_bond(host: str, record: HostRecord, amount: int | None) -> Call:
+    """Add to the bond of a host. `amount`: None for what the bond lacks."""
+    added = max(0, record.bond_required - record.bond) if amount is None else amount
+    if not added:
+        raise CheckFailed(
+            f"the bond of {format_amount(record.bond)} is complete.", "Name an amount to add more.", code="no_change"
+        )
+    return calls.hosts_top_up_bond(host=host, amount=added)
+
+
+def retire(host: str, record: HostRecord) -> Call:
+    """Retire a host that has no leases left."""
+    if record.status.tag in ("Retiring", "Retired"):
+        raise CheckFailed(f"the host is {record.status.tag}.", "There is nothing to do.", code="no_change")
+    if record.live_leases:
+        raise CheckFailed(
+            f"the host has {counted(record.live_leases, 'live lease')}.",
+            "Drain it, and wait until they have ended.",
+            code="has_leases",
+        )
+    return calls.hosts_retire(host=host)
+
+
+async def withdraw_bond(chain: ChainPort, host: str, record: HostRecord) -> Call:
+    """Withdraw the bond of a retired host."""
+    if not isinstance(record.status, HostStatusRetiring):
+        raise CheckFailed(
+            f"the host is {record.status.tag}; only the bond of a retiring host can be withdrawn.",
+            "Drain and retire it first.",
+            code="wrong_status",
+        )
+    left_ms = record.status.value - await GantryChain(chain).now_ms()
+    if left_ms > 0:
+        raise CheckFailed(
+            f"the bond of {format_amount(record.bond)} is held for another {duration_text(left_ms // 1000 * 1000)}.",
+            "Withdraw it then.",
+            code="too_early",
+        )
+    return calls.hosts_withdraw_bond(host=host)
+
+
+async def claim(chain: ChainPort, host: str) -> tuple[Call, tuple[LeaseEarnings, ...]]:
+    """Settle what is payable to the provider of a host, as much as fits in a call; return it with the leases it pays.
+
+    Any account may make this call.
+    """
+    typed = GantryChain(chain)
+    at = (await chain.best_head()).hash
+    record = await typed.host(host, at)
+    if record is None:
+        raise CheckFailed(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
+    leases = await leases_of(typed, host, (), at)
+    due = lease_earnings(leases, await terms_of(typed, record, await typed.now_ms(at), at))
+    found = next(payouts([one for one in due if one.payable]), None)
+    if found is None:
+        owed = sum(one.owed for one in due)
+        reasons = "; ".join(sorted({one.why_not for one in due if one.why_not}))
+        raise CheckFailed(
+            f"{format_amount(owed)} is owed, but not payable yet: {reasons}." if owed else "nothing is owed now.",
+            "The network's settlers pay it by themselves when it is due.",
+            code="nothing_payable",
+        )
+    return found
+
+
+def _require_status(record: HostRecord, status: str, done: str) -> None:
+    if record.status.tag != status:
+        raise CheckFailed(
+            f"the host is {record.status.tag}; only a host that is {status} can be {done}.",
+            "Look at its status first.",
+            code="wrong_status",
+        )

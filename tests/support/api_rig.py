@@ -39,20 +39,22 @@ class NodeApi:
 
 
 @contextlib.asynccontextmanager
-async def node_api(tmp_path, monkeypatch, chain=None, **settings):
-    """Serve an index and a chain in memory; yield a client."""
+async def node_api(tmp_path, monkeypatch, open_chain=None, **settings):
+    """Serve an index, and a chain in memory or another one; yield a client."""
     monkeypatch.setattr(actions, "_WRITES_PER_S", 1000.0)
     address = str(tmp_path / "index.db")
     db, index = opened(address)
     index.add(list(History(5).blocks(3)))
-    chain = chain or FakeSigningChain()
-    await chain.produce(2)
+    chain = None
+    if open_chain is None:
+        chain = FakeSigningChain()
+        await chain.produce(2)
     server = ApiServer(
         ApiSettings(
             **{"host": "127.0.0.1", "port": 0, "index": address, "requests_per_s": 1000, "console": tmp_path / "none"}
             | settings
         ),
-        lambda: chain,
+        open_chain or (lambda: chain),
     )
     async with server.listening() as url, aiohttp.ClientSession() as session:
         yield NodeApi(url, session, chain)

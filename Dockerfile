@@ -45,6 +45,7 @@ RUN python3 -m venv /opt/gantry/venv \
     && /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/gantry/requirements.lock
 COPY offchain /opt/gantry/offchain
 COPY node_agent /opt/gantry/node_agent
+COPY examples /opt/gantry/examples
 RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
 # The scheduler needs more.
@@ -62,7 +63,9 @@ HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
 
 # Scheduler, settler, and every other gantry command.
 FROM runtime AS workers
-RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry
+# The second folder is for the index, which the gateway of docker-compose.yml shares with the indexer.
+RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry \
+    && install -d -o gantry -g gantry /var/lib/gantry-index
 COPY --from=scheduling /opt/gantry /opt/gantry
 USER gantry
 VOLUME /var/lib/gantry

@@ -218,7 +218,9 @@ class LocalNetwork:
         self.paths.gateway.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "gateway", f"--url={self.url}"]
         command += [f"--state-dir={self.paths.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
-        command += [f"--http=127.0.0.1:{ports.free()}", f"--index={self.paths.index / 'index.db'}"]
+        api = f"127.0.0.1:{ports.free()}"
+        command += [f"--http={api}", f"--http-domain={api}", "--development"]
+        command.append(f"--index={self.paths.index / 'index.db'}")
         command.append(f"--metrics={self.metrics['gateway']}")
         self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
 

@@ -257,6 +257,7 @@ def indexer(
 @click.option(
     "--development",
     is_flag=True,
+    envvar="GANTRY_DEVELOPMENT",
     help="Say in the API that this is a development network, so that consoles offer the accounts whose keys "
     "everybody has.",
 )
@@ -310,6 +311,7 @@ def gateway(
             operators=frozenset(map(accounts.address_of, http_operators)),
             origins=frozenset(http_origins),
             development=development,
+            template_values=_demo_values if development else dict,
         )
     elif index is not None:
         raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")
@@ -328,6 +330,11 @@ def gateway(
             )
         )
     )
+
+
+def _demo_values() -> dict[str, str]:
+    """Return the variables that a local network sets for its demo, once it has made its image."""
+    return {name: value for name, value in network.environment().items() if name.startswith("GANTRY_DEMO_")}
 
 
 async def _check_network(common: options.CommonOptions) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, Literal
@@ -37,10 +37,14 @@ class NodeParts:
 
 @dataclass(frozen=True, slots=True)
 class ApiParts:
-    """The parts behind actions. `sign_in_if_on`: None where the gateway has no domain; `node`: None without a node."""
+    """The parts behind actions. `sign_in_if_on`: None where the gateway has no domain; `node`: None without a node.
+
+    `template_values`: returns the values of variables that the network sets.
+    """
 
     sign_in_if_on: SignIn | None = None
     node: NodeParts | None = None
+    template_values: Callable[[], Mapping[str, str]] = dict
 
     @property
     def sign_in(self) -> SignIn:

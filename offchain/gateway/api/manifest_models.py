@@ -47,6 +47,13 @@ class ManifestCheckResource(AnsweredModel):
     refusals: list[RefusalResource]
 
 
+class TemplateVariableResource(AnsweredModel):
+    """A variable of a template. `value`: its default; null if it has to be given."""
+
+    name: str
+    value: str | None
+
+
 class TemplateResource(AnsweredModel):
     """A manifest to begin with."""
 
@@ -54,6 +61,7 @@ class TemplateResource(AnsweredModel):
     title: str
     description: str
     manifest: str
+    variables: list[TemplateVariableResource]
 
 
 class TemplateList(AnsweredModel):

@@ -74,6 +74,8 @@ class ApiSettings:
     """The origins whose pages may read answers, beside the gateway's own."""
     development: bool = False
     """Whether the network is one for development, with accounts whose keys everybody has."""
+    template_values: Callable[[], Mapping[str, str]] = dict
+    """Returns the values of variables in templates that the network sets."""
     console: Path = CONSOLE_FOLDER
     """Folder of the web console's files; it need not exist."""
 
@@ -96,7 +98,8 @@ class ApiServer:
         if self._sign_ins is not None and settings.domain is not None:
             sign_in = SignIn(self._readers, self._sign_ins, settings.domain, settings.operators)
         self._node = None if open_chain is None else NodeConnections(open_chain)
-        self._actions = ActionHandlers(ApiParts(sign_in, None if self._node is None else self._node.parts))
+        node = None if self._node is None else self._node.parts
+        self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values))
         self._cors = CorsPolicy(settings.origins)
         self._console = ConsoleFiles(settings.console)
         self._log = EventLog("api")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import Final
 
 from offchain.gateway.api import manifest_models, wallet_models
 from offchain.gateway.api.action import LARGE_BODY, ApiAction
 from offchain.gateway.api.endpoints import one_answer_of
+from offchain.gateway.api.parameters import NoParameters
+from offchain.gateway.api.templates import templates
 
 WALLET_ACTIONS: Final = (
     ApiAction(
@@ -52,6 +55,15 @@ WALLET_ACTIONS: Final = (
         lambda api, _, asked: api.manifests.check(asked),
         budget="check",
         most_body=LARGE_BODY,
+    ),
+    ApiAction(
+        "GET",
+        "/v1/templates",
+        "templates",
+        "Manifests to begin with.",
+        NoParameters,
+        manifest_models.TemplateList,
+        lambda api, _, __: asyncio.to_thread(templates, api.template_values),
     ),
     ApiAction(
         "GET",

@@ -6,6 +6,7 @@ from typing import Any
 
 import aiohttp
 
+from offchain.adapters.keys.signer import from_uri
 from tests.support.local_network import PATIENCE, Net
 
 
@@ -98,3 +99,46 @@ async def test_an_extrinsic_is_found_by_its_hash_with_call_and_signer(net: Net, 
     assert [(one["kind"], one["id"]) for one in matches] == [("extrinsic", submitted["hash"])]
     assert {"Submitted", "ExtrinsicSuccess"} <= {one["name"] for one in events}
     assert all(one["documentation"] for one in events)
+
+
+async def test_a_task_is_submitted_through_the_api_and_found_in_the_index(net: Net) -> None:
+    charlie = from_uri("//Charlie")
+    async with aiohttp.ClientSession() as session:
+        url = (net.state / "gateway" / "api-url").read_text(encoding="utf-8").strip()
+        network = (await answer(net, session, "/v1/network"))["data"]
+        assert (network["development"], network["sign_in"], network["signing"]) == (True, True, True)
+
+        async def post(path: str, body: dict[str, Any], status: int = 200) -> Any:
+            async with session.post(url + path, json=body) as got:
+                found = await got.json(content_type=None)
+                assert got.status == status, found
+                return found
+
+        async with session.get(f"{url}/v1/templates") as got:
+            (template,) = [one for one in (await got.json())["data"] if one["name"] == "primes"]
+        variables = {one["name"]: one["value"] for one in template["variables"] if one["value"] is not None}
+        call = {"action": "task.submit", "manifest": template["manifest"], "variables": variables}
+        checked = await post(
+            "/v1/manifests/check",
+            {"manifest": template["manifest"], "variables": variables, "account": charlie.address},
+        )
+        assert (checked["valid"], checked["refusals"]) == (True, [])
+        built = await post("/v1/extrinsics/build", {"account": charlie.address, "call": call})
+        assert built["refusals"] == []
+        signature = charlie.sign(bytes.fromhex(built["signing_payload_hex"][2:]))
+        body = {name: built[name] for name in ("call_hex", "payload")}
+        body |= {"account": charlie.address, "signature": f"0x01{signature.hex()}"}
+        sent = await post("/v1/extrinsics", body, 202)
+
+        async def indexed() -> Any:
+            async with session.get(url + sent["status_url"]) as got:
+                return (await got.json())["data"]
+
+        (extrinsic,) = await net.each_block(indexed, "the extrinsic in the index")
+        assert (extrinsic["success"], extrinsic["signer"]) == (True, charlie.address)
+        place = f"first_block={extrinsic['block']}&last_block={extrinsic['block']}&extrinsic={extrinsic['index']}"
+        events = (await answer(net, session, f"/v1/events?{place}"))["data"]
+        (number,) = [int(one["fields"]["first"]) for one in events if one["name"] == "Submitted"]
+        await net.until(number, {"Settled"})
+        balance = (await answer(net, session, f"/v1/accounts/{charlie.address}/balance"))["data"]
+        assert int(balance["nonce"]) > 0

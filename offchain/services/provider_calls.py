@@ -1,6 +1,6 @@
-"""Calls of a provider for its host: what the HTTP API builds. Each function checks before it returns.
+"""Calls of a provider for its host, for the command line and the HTTP API.
 
-Every function raises CheckFailed if the chain would refuse the call, with the reason. Amounts are base units.
+Every function checks before it returns, and raises CheckFailed if the chain would refuse the call, with the reason. Amounts are base units.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ async def own_host(chain: ChainPort, host: str, account: str) -> HostRecord:
 
 def drain(host: str, record: HostRecord) -> Call:
     """Take no new leases."""
-    _require_status(record, "Online", "drained")
+    _require_status(record, "Online", "an online host can be drained")
     return calls.hosts_drain(host=host)
 
 
 def undrain(host: str, record: HostRecord) -> Call:
     """Take new leases again."""
-    _require_status(record, "Draining", "made available again")
+    _require_status(record, "Draining", "a draining host can take leases again")
     return calls.hosts_undrain(host=host)
 
 
@@ -74,14 +74,14 @@ async def withdraw_bond(chain: ChainPort, host: str, record: HostRecord) -> Call
     """Withdraw the bond of a retired host."""
     if not isinstance(record.status, HostStatusRetiring):
         raise CheckFailed(
-            f"the host is {record.status.tag}; only the bond of a retiring host can be withdrawn.",
-            "Drain and retire it first.",
+            f"The host is {record.status.tag}; its bond is held.",
+            "Drain and retire it first: gantry agent leave.",
             code="wrong_status",
         )
     left_ms = record.status.value - await GantryChain(chain).now_ms()
     if left_ms > 0:
         raise CheckFailed(
-            f"the bond of {format_amount(record.bond)} is held for another {duration_text(left_ms // 1000 * 1000)}.",
+            f"The bond of {format_amount(record.bond)} is held for another {duration_text(left_ms // 1000 * 1000)}.",
             "Withdraw it then.",
             code="too_early",
         )
@@ -112,10 +112,8 @@ async def claim(chain: ChainPort, host: str) -> tuple[Call, tuple[LeaseEarnings,
     return found
 
 
-def _require_status(record: HostRecord, status: str, done: str) -> None:
+def _require_status(record: HostRecord, status: str, rule: str) -> None:
     if record.status.tag != status:
         raise CheckFailed(
-            f"the host is {record.status.tag}; only a host that is {status} can be {done}.",
-            "Look at its status first.",
-            code="wrong_status",
+            f"The host is {record.status.tag}; only {rule}.", "See gantry agent status.", code="wrong_status"
         )

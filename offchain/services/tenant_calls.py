@@ -1,6 +1,6 @@
-"""Calls of a tenant for its task: what the command line and the HTTP API send. Each function checks before it returns.
+"""Calls of a tenant for its task, for the command line, the SDK and the HTTP API.
 
-Every function raises CheckFailed if the chain would refuse the call, with the reason. Amounts are base units, durations
+Every function checks before it returns, and raises CheckFailed if the chain would refuse the call, with the reason. Amounts are base units, durations
 ms.
 """
 

@@ -4,6 +4,7 @@ import pytest
 
 from offchain.adapters.keys.signer import from_uri
 from offchain.errors import SubmitRefusal
+from offchain.gateway.api import chain_access, client_limits
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from tests.support.api_rig import node_api
@@ -71,7 +72,9 @@ async def test_a_wrong_signature_is_refused_and_not_submitted(api):
         ("address", "5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty", "payload.address"),
         ("signedExtensions", [], "payload.signedExtensions"),
         ("version", 5, "payload.version"),
-        ("mode", 1, "payload.m"),
+        ("mode", 1, "payload.metadataHash"),
+        ("mode", 2, "payload.mode"),
+        ("assetId", "0x01", "payload.assetId"),
         ("tip", None, "payload.tip"),
     ],
 )
@@ -183,3 +186,22 @@ async def test_bodies_of_other_types_are_refused(api):
     options = {"data": b"{}", "headers": {"Content-Type": "text/plain"}}
     async with api.session.post(f"{api.url}/v1/extrinsics/build", **options) as answer:
         assert (answer.status, (await answer.json(content_type=None))["code"]) == (415, "not_json")
+
+
+async def test_requests_of_one_address_are_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr(client_limits, "now_s", lambda: 100.0)
+    body = {"account": ALICE.address, "call": {"pallet": "System", "name": "remark", "args": {"remark": "0x"}}}
+    async with node_api(tmp_path, monkeypatch, writes_per_s=1.0) as api:
+        statuses = []
+        for _ in range(8):
+            async with api.session.post(f"{api.url}/v1/extrinsics/build", json=body) as answer:
+                statuses.append(answer.status)
+        assert statuses == [200] * 4 + [429] * 4
+        # What was built may still be submitted.
+        assert (await api.ask("POST", "/v1/extrinsics", 400, body={}))["code"] == "invalid_parameter"
+
+
+async def test_requests_that_wait_for_the_node_are_bounded(api, monkeypatch):
+    monkeypatch.setattr(chain_access, "MOST_WAITING", 0)
+    problem = await api.build(ALICE.address, 503, pallet="System", name="remark", args={"remark": "0x"})
+    assert problem["code"] == "busy"

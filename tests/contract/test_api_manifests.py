@@ -1,5 +1,6 @@
 """Checks of manifests and templates: errors by line, price and start by the planner, and limits of both."""
 
+import asyncio
 import base64
 import threading
 
@@ -119,6 +120,23 @@ async def test_a_forecast_that_takes_too_long_is_left_out(api, monkeypatch):
 async def test_manifests_that_wait_are_bounded(api, monkeypatch):
     monkeypatch.setattr(planner, "MOST_WAITING", 0)
     assert (await check(api, 503, variables={"IMAGE": IMAGE}))["code"] == "busy"
+
+
+async def test_checks_of_one_address_at_a_time_are_bounded(api, monkeypatch):
+    begun, go_on = asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(*_):
+        begun.release()
+        await go_on.wait()
+        raise planner.PlannerBusy("busy", "")
+
+    monkeypatch.setattr(planner.PlacementPlanner, "read", slow)
+    waiting = [asyncio.create_task(check(api, 503)) for _ in range(4)]
+    for _ in waiting:
+        await begun.acquire()
+    assert (await check(api, 429))["code"] == "too_many_requests"
+    go_on.set()
+    await asyncio.gather(*waiting)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Random requests by the OpenAPI document: the API answers each as the document says, and none with a fault of its own."""
+"""Random requests by the OpenAPI document: the API answers each as the document says."""
 
 import asyncio
 import logging

@@ -1,11 +1,15 @@
 """Extrinsics of wallets at a node: the API builds them, a key outside signs, and a block executes them."""
 
+import json
 import os
 
 import pytest
 
 from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.extrinsic import payload as signed_bytes
+from offchain.adapters.chain.wallet_extrinsics import terms_of
 from offchain.adapters.keys.signer import from_uri
+from offchain.devnet.paths import ROOT
 from tests.support.api_rig import node_api
 from tests.support.chain_records import GTY
 
@@ -66,6 +70,20 @@ async def test_the_pool_refuses_what_was_submitted_before(api):
     problem = await api.submit(built, RICH, 409)
     assert problem["code"] == "refused_stale_nonce"
     assert "Build it again" in problem["hint"]
+
+
+async def test_a_device_signs_the_hash_of_the_metadata_as_well(api):
+    released = json.loads((ROOT / "chain" / "release" / "MANIFEST.json").read_text(encoding="utf-8"))
+    built = await api.build(RICH.address, pallet="System", name="remark", args={"remark": "0x02"})
+    payload = built["payload"] | {"mode": 1, "metadataHash": f"0x{released['metadata_hash']}"}
+    runtime, call = await api.chain.runtime(), bytes.fromhex(built["call_hex"][2:])
+    terms = terms_of(runtime, RICH.address, call, payload, await api.chain.genesis_hash())
+    signature = RICH.sign(signed_bytes(runtime, call, terms))
+    wrong = payload | {"metadataHash": f"0x{'11' * 32}"}
+    assert (await api.submit(built, RICH, 403, payload=wrong, signature=f"0x{signature.hex()}"))["code"]
+    sent = await api.submit(built, RICH, payload=payload, signature=f"0x{signature.hex()}")
+    inclusion, _ = await included(api.chain, sent["as_of"]["number"], sent["hash"])
+    assert inclusion.failure is None
 
 
 async def test_a_manifest_is_checked_against_the_hosts_of_the_chain(api):

@@ -142,3 +142,17 @@ async def test_a_task_is_submitted_through_the_api_and_found_in_the_index(net: N
         await net.until(number, {"Settled"})
         balance = (await answer(net, session, f"/v1/accounts/{charlie.address}/balance"))["data"]
         assert int(balance["nonce"]) > 0
+
+
+async def test_a_development_account_signs_in_to_the_local_network(net: Net) -> None:
+    charlie = from_uri("//Charlie")
+    url = (net.state / "gateway" / "api-url").read_text(encoding="utf-8").strip()
+    async with aiohttp.ClientSession() as session:
+        async with session.post(f"{url}/v1/sign-in/message", json={"account": charlie.address}) as got:
+            text = (await got.json())["data"]["message"]
+        assert text.startswith(url.removeprefix("http://"))
+        body = {"message": text, "signature": f"0x{charlie.sign(f'<Bytes>{text}</Bytes>'.encode()).hex()}"}
+        async with session.post(f"{url}/v1/sign-in", json=body) as got:
+            token = (await got.json())["data"]["token"]
+        async with session.get(f"{url}/v1/session", headers={"Authorization": f"Bearer {token}"}) as got:
+            assert (await got.json())["data"]["account"] == charlie.address

@@ -39,9 +39,9 @@ class NodeApi:
 
 
 @contextlib.asynccontextmanager
-async def node_api(tmp_path, monkeypatch, open_chain=None, **settings):
+async def node_api(tmp_path, monkeypatch, open_chain=None, writes_per_s=1000.0, **settings):
     """Serve an index, and a chain in memory or another one; yield a client."""
-    monkeypatch.setattr(actions, "_WRITES_PER_S", 1000.0)
+    monkeypatch.setattr(actions, "_WRITES_PER_S", writes_per_s)
     address = str(tmp_path / "index.db")
     db, index = opened(address)
     index.add(list(History(5).blocks(3)))

@@ -19,13 +19,17 @@ _HASHED_OVER = 256
 
 @dataclass(frozen=True, slots=True)
 class SigningTerms:
-    """Chain, lifetime, nonce and tip of an extrinsic. Valid for `era_blocks` from `birth`, a recent block."""
+    """Chain, lifetime, nonce and tip of an extrinsic. Valid for `era_blocks` from `birth`, a recent block.
+
+    `metadata_hash`: of the metadata by which a signing device has read the call; None: no hash is signed.
+    """
 
     genesis: bytes
     birth: BlockRef
     era_blocks: int
     nonce: int
     tip: int = 0
+    metadata_hash: bytes | None = None
 
 
 def era_bytes(birth: int, period: int) -> bytes:
@@ -52,14 +56,14 @@ def _extensions(runtime: ChainRuntime, terms: SigningTerms) -> tuple[bytes, byte
         "CheckMortality": era_bytes(terms.birth.number, terms.era_blocks),
         "CheckNonce": compact(terms.nonce),
         "ChargeTransactionPayment": compact(terms.tip),
-        "CheckMetadataHash": b"\0",
+        "CheckMetadataHash": b"\0" if terms.metadata_hash is None else b"\1",
     }
     additional_of: dict[str, bytes] = {
         "CheckSpecVersion": runtime.spec_version.to_bytes(4, "little"),
         "CheckTxVersion": runtime.transaction_version.to_bytes(4, "little"),
         "CheckGenesis": terms.genesis,
         "CheckMortality": terms.birth.hash,
-        "CheckMetadataHash": b"\0",
+        "CheckMetadataHash": b"\0" if terms.metadata_hash is None else b"\1" + terms.metadata_hash,
     }
     extra = additional = b""
     for extension in runtime.metadata.extensions:

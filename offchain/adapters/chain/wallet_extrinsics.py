@@ -117,9 +117,9 @@ def payload_json(runtime: ChainRuntime, account: str, call: bytes, terms: Signin
         "blockNumber": _number(terms.birth.number, 4),
         "era": f"0x{era_bytes(terms.birth.number, terms.era_blocks).hex()}",
         "genesisHash": f"0x{terms.genesis.hex()}",
-        "metadataHash": None,
+        "metadataHash": None if terms.metadata_hash is None else f"0x{terms.metadata_hash.hex()}",
         "method": f"0x{call.hex()}",
-        "mode": 0,
+        "mode": 0 if terms.metadata_hash is None else 1,
         "nonce": _number(terms.nonce, 4),
         "signedExtensions": [extension.name for extension in runtime.metadata.extensions],
         "specVersion": _number(runtime.spec_version, 4),
@@ -141,7 +141,12 @@ def terms_of(
     if era_blocks > _LONGEST_ERA:
         raise WrongPayload("era", f"it lasts {era_blocks} blocks, and at most {_LONGEST_ERA} are allowed")
     terms = SigningTerms(
-        genesis, birth, era_blocks, _as_number(given, "nonce", 4), _as_number(given, "tip", _FEE_BYTES)
+        genesis,
+        birth,
+        era_blocks,
+        _as_number(given, "nonce", 4),
+        _as_number(given, "tip", _FEE_BYTES),
+        _metadata_hash(given),
     )
     made = payload_json(runtime, account, call, terms)
     for name in ("address", "signedExtensions", "version"):
@@ -154,8 +159,8 @@ def terms_of(
         raise WrongPayload("genesisHash", "it is that of another chain")
     if str(given.get("method", "")).lower() != made["method"]:
         raise WrongPayload("method", "it is not the call of call_hex")
-    if given.get("mode", 0) != 0 or given.get("metadataHash") is not None or given.get("assetId") is not None:
-        raise WrongPayload("mode", "metadata hashes and fees in other assets are not supported here")
+    if given.get("assetId") is not None:
+        raise WrongPayload("assetId", "the chain takes fees in its own coin only")
     return terms
 
 
@@ -170,6 +175,14 @@ def with_signature(
             "Sign the payload as it was built, with the key of that account.",
         )
     return assemble(runtime, call, account, found, terms)
+
+
+def _metadata_hash(given: Mapping[str, Any]) -> bytes | None:
+    """Return the hash that a signing device has added to the payload."""
+    mode = given.get("mode", 0)
+    if mode not in (0, 1):
+        raise WrongPayload("mode", f"it is {_shown(mode)}, and has to be 0 or 1")
+    return _as_bytes(given, "metadataHash", 32) if mode else None
 
 
 def _number(value: int, size: int) -> str:

@@ -29,6 +29,7 @@ from offchain.errors import OurError, RefusedError
 from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
+from offchain.services import provider_calls
 
 
 class LeaveStep(StrEnum):
@@ -127,15 +128,10 @@ async def drain(session: ProviderSession) -> None:
       gantry agent drain --provider-key-file provider.json
     """
     record = await session.record()
-    if record.status.tag == "Online":
-        await session.signing_session.submit(
-            calls.hosts_drain(host=session.host), "The host takes no new leases.", _is_not(session, "Online")
-        )
+    if record.status.tag != "Draining":
+        call = provider_calls.drain(session.host, record)
+        await session.signing_session.submit(call, "The host takes no new leases.", _is_not(session, "Online"))
         record = await session.record()
-    elif record.status.tag != "Draining":
-        raise OurError(
-            f"The host is {record.status.tag}; only an online host can be drained.", "See gantry agent status."
-        )
     _say_status(session.output, record)
 
 
@@ -148,10 +144,10 @@ async def undrain(session: ProviderSession) -> None:
     Example:
       gantry agent undrain --provider-key-file provider.json
     """
-    if (await session.record()).status.tag == "Draining":
-        await session.signing_session.submit(
-            calls.hosts_undrain(host=session.host), "The host takes leases again.", _is_not(session, "Draining")
-        )
+    record = await session.record()
+    if record.status.tag == "Draining":
+        call = provider_calls.undrain(session.host, record)
+        await session.signing_session.submit(call, "The host takes leases again.", _is_not(session, "Draining"))
     _say_status(session.output, await session.record())
 
 
@@ -174,9 +170,8 @@ async def set_ask(session: ProviderSession, ask: Callable[[Ask | None], Ask]) ->
         async def asked() -> bool:
             return (await session.record()).ask == wanted
 
-        await session.signing_session.submit(
-            calls.hosts_set_ask(host=session.host, ask=wanted), "The host gets these prices.", asked
-        )
+        call = provider_calls.set_ask(session.host, record, wanted)
+        await session.signing_session.submit(call, "The host gets these prices.", asked)
         configs.with_ask(session.settings.state, wanted)
     session.output.text(*_ask_lines(wanted))
     session.output.result({"host": session.host, "ask": wanted.encode() | {"gpu": _models(wanted)}})
@@ -201,7 +196,7 @@ async def top_up(session: ProviderSession, amount: int | None) -> None:
         async def done() -> bool:
             return (await session.record()).bond >= before + added
 
-        call = calls.hosts_top_up_bond(host=session.host, amount=added)
+        call = provider_calls.top_up_bond(session.host, record, added)
         await session.signing_session.submit(call, f"{format_amount(added)} is added to the bond.", done)
         record = await session.record()
     bond = f"{format_amount(record.bond)} of {format_amount(record.bond_required)}"
@@ -276,22 +271,13 @@ async def withdraw(session: ProviderSession) -> None:
     """
     record = await session.record()
     bond = record.bond
-    if isinstance(record.status, HostStatusRetiring):
-        left_ms = record.status.value - await session.chain.now_ms()
-        if left_ms > 0:
-            raise OurError(
-                f"The bond of {format_amount(bond)} is held for another {duration(left_ms)}.",
-                "Repeat this command then.",
-            )
-        await session.signing_session.submit(
-            calls.hosts_withdraw_bond(host=session.host), "The bond can be withdrawn.", _is_not(session, "Retiring")
-        )
-        session.output.text(f"{format_amount(bond)} was returned to {record.provider}.")
-    elif record.status.tag == "Retired":
+    if record.status.tag == "Retired":
         bond = 0
         session.output.text("The bond was returned already.")
     else:
-        raise OurError(f"The host is {record.status.tag}; its bond is held.", "Run gantry agent leave first.")
+        call = await provider_calls.withdraw_bond(session.chain.port, session.host, record)
+        await session.signing_session.submit(call, "The bond can be withdrawn.", _is_not(session, "Retiring"))
+        session.output.text(f"{format_amount(bond)} was returned to {record.provider}.")
     session.output.result({"host": session.host, "status": (await session.record()).status.tag, "withdrawn": bond})
 
 

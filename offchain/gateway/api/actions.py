@@ -20,6 +20,8 @@ MOST_BODY: Final = max(action.most_body for action in ACTIONS)
 _COMPRESSED_FROM: Final = 1_024
 _WRITES_PER_S: Final = 2.0
 """Requests with a body from one address, for each budget; four times as many at once."""
+_AT_ONCE: Final = 4
+"""Requests with a body of one address in progress, for each budget: so others wait for few of them."""
 _JSON: Final = "application/json"
 
 
@@ -29,44 +31,45 @@ class ActionHandlers:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         self._budgets: dict[Budget, ClientLimits] = {
-            action.budget: ClientLimits(requests_per_s=_WRITES_PER_S, streams=1) for action in ACTIONS
+            action.budget: ClientLimits(requests_per_s=_WRITES_PER_S, streams=_AT_ONCE) for action in ACTIONS
         }
 
     def handler(self, action: ApiAction) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """Return the handler of an action for a router."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            refused = self._refusal(action, request) if action.has_body else None
-            if refused is not None:
+            if not action.has_body:
+                return await self._answer(action, request, b"")
+            if (refused := self._refusal(action, request)) is not None:
                 return refused
-            who = None
-            if action.needs_token:
-                who = await self._parts.sign_in.identity(request.headers.get("Authorization"))
-            if action.has_body:
+            with self._budgets[action.budget].stream(request) as allowed:
+                if not allowed:
+                    return _too_many(f"This address has {_AT_ONCE} of these requests in progress.")
                 body = await request.read()
                 if len(body) > action.most_body:
                     raise web.HTTPRequestEntityTooLarge(action.most_body, len(body))
-                asked = action.asked.model_validate_json(body)
-            else:
-                asked = action.asked.model_validate({**request.match_info, **request.query})
-            answer = await action.act(self._parts, who, asked)
-            text = answer.model_dump_json()
-            made = web.json_response(text=text, status=action.status, headers={"Cache-Control": "no-store"})
-            if len(text) >= _COMPRESSED_FROM and not action.needs_token:
-                made.enable_compression()
-            return made
+                return await self._answer(action, request, body)
 
         return handle
+
+    async def _answer(self, action: ApiAction, request: web.Request, body: bytes) -> web.StreamResponse:
+        who = None
+        if action.needs_token:
+            who = await self._parts.sign_in.identity(request.headers.get("Authorization"))
+        if action.has_body:
+            asked = action.asked.model_validate_json(body)
+        else:
+            asked = action.asked.model_validate({**request.match_info, **request.query})
+        text = (await action.act(self._parts, who, asked)).model_dump_json()
+        made = web.json_response(text=text, status=action.status, headers={"Cache-Control": "no-store"})
+        if len(text) >= _COMPRESSED_FROM and not action.needs_token:
+            made.enable_compression()
+        return made
 
     def _refusal(self, action: ApiAction, request: web.Request) -> web.Response | None:
         """Return the refusal of a request with a body before it is read; None if there is none."""
         if not self._budgets[action.budget].admit(request):
-            return problems.problem(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                "too_many_requests",
-                f"This address asks this more than {_WRITES_PER_S:g} times a second.",
-                "Ask slower.",
-            )
+            return _too_many(f"This address asks this more than {_WRITES_PER_S:g} times a second.")
         if request.content_type != _JSON:
             # A page of another origin can send other types without asking first.
             return problems.problem(
@@ -78,3 +81,7 @@ class ActionHandlers:
         if (request.content_length or 0) > action.most_body:
             raise web.HTTPRequestEntityTooLarge(action.most_body, request.content_length or 0)
         return None
+
+
+def _too_many(detail: str) -> web.Response:
+    return problems.problem(HTTPStatus.TOO_MANY_REQUESTS, "too_many_requests", detail, "Ask slower.")

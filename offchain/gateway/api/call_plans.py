@@ -9,7 +9,7 @@ from typing import Any, Final
 from offchain.adapters.chain.json_calls import call_from_json
 from offchain.errors import CheckFailed
 from offchain.gateway.api import call_parameters as ask
-from offchain.gateway.api.chain_access import SigningChain
+from offchain.gateway.api.chain_access import ChainAccess, SigningChain
 from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.planner import PlacementPlanner
 from offchain.ports import Call
@@ -36,17 +36,23 @@ _OfTask = Callable[[SigningChain, TaskView, Any], Awaitable[list[Call]]]
 class CallPlanner:
     """Plans calls for an account. Raises CheckFailed where no call can be made, BadValue and ManifestError."""
 
-    def __init__(self, placement: PlacementPlanner) -> None:
+    def __init__(self, access: ChainAccess, placement: PlacementPlanner) -> None:
+        self._access = access
         self._placement = placement
 
-    async def plan(self, chain: SigningChain, account: str, asked: Parameters) -> PlannedCall:
+    async def plan(self, account: str, asked: Parameters) -> PlannedCall:
         """Return the call for what a client asks."""
+        if isinstance(asked, ask.TaskSubmit):
+            # The planner's own connection: who waits for the planner takes no place at the node from others.
+            return await self._submit(account, asked)
+        async with self._access.use() as chain:
+            return await self._plan(chain, account, asked)
+
+    async def _plan(self, chain: SigningChain, account: str, asked: Parameters) -> PlannedCall:
         if isinstance(asked, ask.ChainCall):
             runtime = await chain.runtime()
             call = call_from_json(runtime, asked.pallet, asked.name, asked.args)
             return PlannedCall(call, f"{asked.pallet}.{asked.name}")
-        if isinstance(asked, ask.TaskSubmit):
-            return await self._submit(account, asked)
         if isinstance(asked, ask.CoinTransfer):
             (call,) = await tenant_calls.transfer(chain, account, asked.to, asked.amount)
             return PlannedCall(call, f"Transfer {format_amount(asked.amount)} to {asked.to}.")

@@ -69,8 +69,8 @@ class WalletExtrinsicsApi:
 
     async def build(self, asked: made.BuildBody) -> made.UnsignedExtrinsicResource:
         """Return an extrinsic for the account's wallet to sign."""
+        planned = await self._planner.plan(asked.account, asked.call)
         async with self._access.use() as chain:
-            planned = await self._planner.plan(chain, asked.account, asked.call)
             runtime = await chain.runtime()
             encoded = runtime.encode_call(planned.call)
             built, (head, as_of) = await asyncio.gather(

@@ -20,7 +20,7 @@ class NodeConnections:
         self._planner = PlacementPlanner(open_chain)
         access = ChainAccess(self._chain)
         self.parts = NodeParts(
-            WalletExtrinsicsApi(access, CallPlanner(self._planner)), ManifestChecks(access, self._planner)
+            WalletExtrinsicsApi(access, CallPlanner(access, self._planner)), ManifestChecks(access, self._planner)
         )
 
     async def close(self) -> None:

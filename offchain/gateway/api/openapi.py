@@ -66,7 +66,8 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Gantry",
             "version": VERSION,
-            "description": "History of a Gantry chain. Every answer names the final block that it is of.",
+            "description": "History of a Gantry chain, and calls for wallets to sign. "
+            "Every answer about the chain names the final block that it is of.",
         },
         "paths": dict(sorted(paths.items())),
         "components": {

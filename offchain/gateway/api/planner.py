@@ -98,7 +98,12 @@ class PlacementPlanner:
         async def work() -> ReadManifest:
             return read_manifest(text, variables)
 
-        return await self._run(work())
+        try:
+            return await self._run(work())
+        except TimeoutError:
+            raise PlannerBusy(
+                f"The manifest was not read within {self._limit_s:g} s: others are before it.", "Try again in a minute."
+            ) from None
 
     async def check(self, task: ReadManifest, account: str | None, *, forecast: bool) -> PlannedTask | None:
         """Return what the chain and the schedulers would refuse, and with `forecast` when the task would start.

@@ -1,6 +1,7 @@
 """Calls of a provider for its host, for the command line and the HTTP API.
 
-Every function checks before it returns, and raises CheckFailed if the chain would refuse the call, with the reason. Amounts are base units.
+Every function checks before it returns, and raises CheckFailed if the chain would refuse the call. Amounts are base
+units.
 """
 
 from __future__ import annotations

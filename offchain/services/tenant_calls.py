@@ -1,7 +1,7 @@
 """Calls of a tenant for its task, for the command line, the SDK and the HTTP API.
 
-Every function checks before it returns, and raises CheckFailed if the chain would refuse the call, with the reason. Amounts are base units, durations
-ms.
+Every function checks before it returns, and raises CheckFailed if the chain would refuse the call. Amounts are base
+units, durations ms.
 """
 
 from __future__ import annotations

@@ -34,8 +34,10 @@ T = TypeVar("T")
 LIMIT_S: Final = 10.0
 """How long a client waits for a forecast."""
 MOST_WAITING: Final = 16
+_END_S: Final = 1.0
 _SNAPSHOT_AGE_S: Final = 6.0
-"""How long a snapshot serves: a large network takes long to read, and a forecast is no promise."""
+"""How long a snapshot serves, or four times as long as it took to read: a forecast is no promise."""
+_READS: Final = 4
 _ANYBODY: Final = ss58.encode(bytes(32))
 """The tenant of manifests that are checked without an account."""
 _FUNDS: Final = "no_funds"
@@ -63,13 +65,12 @@ class ReadManifest:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """What would become of a task at a block. `report`: None if the planner had no time, which `why_not` explains."""
+    """What would become of a task at a block. `report`: None if no forecast was asked for."""
 
     at: BlockRef
     now_ms: int
     refusals: tuple[CheckFailed, ...]
     report: FeasibilityReport | None
-    why_not: str = ""
 
 
 def read_manifest(text: str, variables: dict[str, str]) -> ReadManifest:
@@ -91,6 +92,8 @@ class PlacementPlanner:
         self._asked = 0
         self._turns: asyncio.Lock | None = None
         self._snapshot: tuple[float, BlockRef, Snapshot] | None = None
+        """The time from which on it is too old, its block, and the snapshot."""
+        self._reading: asyncio.Task[None] | None = None
 
     async def read(self, text: str, variables: dict[str, str]) -> ReadManifest:
         """Read a manifest in the thread. Raises ManifestError, and PlannerBusy."""
@@ -116,15 +119,22 @@ class PlacementPlanner:
             return None
 
     async def close(self) -> None:
-        """End the thread when its present work is done."""
+        """End the thread; a forecast that runs in it is left to the end of the process."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None:
             return
-        if self._chain is not None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(_in(loop, self._chain.close()), 1.0)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(_in(loop, self._end()), _END_S)
         loop.call_soon_threadsafe(loop.stop)
-        await asyncio.to_thread(thread.join, 1.0)
+        await asyncio.to_thread(thread.join, _END_S)
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if self._chain is not None:
+            await self._chain.close()
 
     async def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._asked >= MOST_WAITING:
@@ -142,7 +152,7 @@ class PlacementPlanner:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             # A daemon: a forecast cannot be interrupted, and must not keep a gateway that is stopped.
-            self._thread = threading.Thread(target=self._loop.run_forever, name="planner", daemon=True)
+            self._thread = threading.Thread(target=_serve, args=(self._loop,), name="planner", daemon=True)
             self._thread.start()
         return self._loop
 
@@ -167,11 +177,23 @@ class PlacementPlanner:
 
     async def _present(self) -> tuple[BlockRef, Snapshot]:
         """Return a snapshot of a block that was final some seconds ago."""
-        if self._snapshot is None or time.monotonic() - self._snapshot[0] > _SNAPSHOT_AGE_S:
-            chain = self._connection()
-            head = await chain.finalized_head()
-            self._snapshot = time.monotonic(), head, await SnapshotReader(chain).snapshot(head)
+        if self._snapshot is None or time.monotonic() > self._snapshot[0]:
+            if self._reading is None:
+                self._reading = asyncio.create_task(self._read_snapshot())
+            # A network that takes longer to read than a client waits is read to the end, for the next client.
+            await asyncio.shield(self._reading)
+        assert self._snapshot is not None  # noqa: S101  (it was read)
         return self._snapshot[1:]
+
+    async def _read_snapshot(self) -> None:
+        try:
+            chain, began_s = self._connection(), time.monotonic()
+            head = await chain.finalized_head()
+            found = await SnapshotReader(chain).snapshot(head)
+            ended_s = time.monotonic()
+            self._snapshot = ended_s + max(_SNAPSHOT_AGE_S, _READS * (ended_s - began_s)), head, found
+        finally:
+            self._reading = None
 
 
 def _refusals(task: ReadManifest, tenant: str, found: TaskConditions, *, with_funds: bool) -> tuple[CheckFailed, ...]:
@@ -193,3 +215,10 @@ def _refusals(task: ReadManifest, tenant: str, found: TaskConditions, *, with_fu
 async def _in(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in another loop and return its result."""
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

@@ -96,6 +96,13 @@ async def test_a_refusal_by_the_pool_has_the_reason_and_what_to_do(api, kind, sa
     assert says in problem["hint"]
 
 
+async def test_a_submission_may_be_repeated(api):
+    built = await api.build(BOB.address, pallet="System", name="remark", args={"remark": "0x"})
+    first, again = await api.submit(built, BOB), await api.submit(built, BOB)  # the same bytes: ed25519
+    assert first["hash"] == again["hash"]
+    assert len(api.chain.pool) == 1
+
+
 async def test_an_account_that_cannot_pay_is_told_before_it_signs(api):
     built = await api.build(POOR.address, pallet="System", name="remark", args={"remark": "0x"})
     assert [one["code"] for one in built["refusals"]] == ["cannot_pay"]

@@ -103,11 +103,12 @@ class WalletExtrinsicsApi:
         call, signature = (bytes.fromhex(text[2:]) for text in (asked.call_hex, asked.signature))
         async with self._access.use() as chain:
             signed = await chain.signed_extrinsic(asked.account, call, asked.payload, signature)
+            _, as_of = await final_block(chain)
+            # The last thing that can fail: who gets an answer knows whether the node has the extrinsic.
             try:
                 await chain.broadcast(signed)
             except SubmitRefused as refused:
                 raise ExtrinsicRefused(refused) from None
-            _, as_of = await final_block(chain)
         found = f"0x{signed.hash.hex()}"
         return made.SubmittedResource(as_of=as_of, hash=found, status_url=_STATUS_URL.format(hash=found))
 

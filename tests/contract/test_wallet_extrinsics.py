@@ -75,7 +75,7 @@ async def test_the_pool_refuses_what_was_submitted_before(api):
 async def test_a_device_signs_the_hash_of_the_metadata_as_well(api):
     released = json.loads((ROOT / "chain" / "release" / "MANIFEST.json").read_text(encoding="utf-8"))
     built = await api.build(RICH.address, pallet="System", name="remark", args={"remark": "0x02"})
-    payload = built["payload"] | {"mode": 1, "metadataHash": f"0x{released['metadata_hash']}"}
+    payload = built["payload"] | {"mode": 1, "metadataHash": f"0x{released['runtime']['metadata_hash']}"}
     runtime, call = await api.chain.runtime(), bytes.fromhex(built["call_hex"][2:])
     terms = terms_of(runtime, RICH.address, call, payload, await api.chain.genesis_hash())
     signature = RICH.sign(signed_bytes(runtime, call, terms))

@@ -62,7 +62,7 @@ class SubmittedResource(AnsweredModel):
 
     as_of: BlockReference
     hash: Hash
-    status_url: Annotated[str, Field(description="Lists the extrinsic once it is in a final block.")]
+    status_url: Annotated[str, Field(description="Lists the extrinsic once it is in a final block; 404 until then.")]
 
 
 class CallFilter(Parameters):

@@ -1,0 +1,1 @@
+export function Operator() { return null; }

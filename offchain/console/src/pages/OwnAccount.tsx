@@ -1,0 +1,1 @@
+export function OwnAccount() { return null; }

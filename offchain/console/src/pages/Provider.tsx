@@ -1,0 +1,1 @@
+export function Provider() { return null; }

@@ -9,6 +9,7 @@ export default defineConfig({
     emptyOutDir: true,
     // The gateway's content security policy allows no data: scripts and fonts, and a file is as quick.
     assetsInlineLimit: 0,
+    license: { fileName: "licenses.md" },
     modulePreload: { polyfill: false },
   },
   server: { proxy: { "/v1": process.env["GANTRY_API"] ?? "http://127.0.0.1:8080" } },

@@ -275,3 +275,72 @@ export interface NewApiKey extends ApiKey {
 export interface ApiKeyList {
   keys: ApiKey[];
 }
+
+export interface Refusal {
+  code: string;
+  message: string;
+  hint: string;
+}
+
+export interface UnsignedExtrinsic {
+  as_of: BlockReference;
+  call_hex: string;
+  payload: Record<string, unknown>;
+  signing_payload_hex: string;
+  expires_at_block: number;
+  fee_estimate: string;
+  summary: string;
+  refusals: Refusal[];
+}
+
+export interface Submitted {
+  hash: string;
+  status_url: string;
+}
+
+export interface Hold {
+  reason: string;
+  amount: string;
+}
+
+export interface Balance {
+  account: string;
+  free: string;
+  held: string;
+  frozen: string;
+  spendable: string;
+  nonce: number;
+  holds: Hold[];
+}
+
+export interface ManifestErrorLine {
+  line: number;
+  key: string;
+  message: string;
+  hint: string;
+}
+
+export interface TaskPrice {
+  lowest_per_hour: string | null;
+  highest_per_hour: string | null;
+  deposit: string;
+}
+
+export interface ManifestCheck {
+  as_of: BlockReference;
+  valid: boolean;
+  errors: ManifestErrorLine[];
+  price: TaskPrice | null;
+  expected_start_ms: number | null;
+  earliest_start_ms: number | null;
+  start: string;
+  placement: string;
+  refusals: Refusal[];
+}
+
+export interface Template {
+  name: string;
+  title: string;
+  description: string;
+  manifest: string;
+}

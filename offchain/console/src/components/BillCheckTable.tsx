@@ -9,12 +9,12 @@ import { Empty } from "./loading.tsx";
 import { Amount, Status } from "./parts.tsx";
 
 const VERDICTS: Readonly<Record<BillVerdict, Phrase>> = {
-  agrees: { icon: "✓", text: "agrees", tone: "good" },
-  running: { icon: "▶", text: "running", tone: "busy" },
-  unpaid: { icon: "◔", text: "due at settlement", tone: "busy" },
-  nothing: { icon: "✓", text: "nothing owed", tone: "good" },
-  unclear: { icon: "?", text: "needs the full record", tone: "warn" },
-  differs: { icon: "✕", text: "differs", tone: "bad" },
+  agrees: { icon: "done", text: "agrees", tone: "good" },
+  running: { icon: "running", text: "running", tone: "busy" },
+  unpaid: { icon: "progress", text: "due at settlement", tone: "busy" },
+  nothing: { icon: "done", text: "nothing owed", tone: "good" },
+  unclear: { icon: "question", text: "needs the full record", tone: "warn" },
+  differs: { icon: "failed", text: "differs", tone: "bad" },
 };
 
 export function BillCheckTable(props: { leases: readonly Lease[]; kind: string; nowMs: number }) {

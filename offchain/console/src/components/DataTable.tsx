@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../api/hooks.ts";
 import type { Page } from "../api/types.ts";
-import { Icon } from "./parts.tsx";
+import { Icon } from "./Icon.tsx";
 import { Empty, Load } from "./loading.tsx";
 
 export interface Column<R> {
@@ -37,7 +37,7 @@ export function DataTable<R>(props: TableProps<R>) {
                   column.title
                 ) : (
                   <a href={column.sortHref}>
-                    {column.title} {column.sorted && <Icon>{column.sorted === "ascending" ? "▲" : "▼"}</Icon>}
+                    {column.title} {column.sorted && <Icon name={column.sorted === "ascending" ? "up" : "down"} />}
                   </a>
                 )}
               </th>

@@ -5,11 +5,11 @@ import { Empty } from "./loading.tsx";
 import { Address, Status } from "./parts.tsx";
 
 function devicePhrase(device: Device): Phrase {
-  if (!device.healthy) return { icon: "✕", text: "unhealthy", tone: "bad" };
-  if (device.challenged) return { icon: "⚑", text: "being challenged", tone: "warn" };
-  if (device.milli_free === 1000) return { icon: "○", text: "free", tone: "good" };
-  if (device.milli_free === 0) return { icon: "▶", text: "leased", tone: "busy" };
-  return { icon: "◑", text: `${device.milli_free / 10} % free`, tone: "busy" };
+  if (!device.healthy) return { icon: "failed", text: "unhealthy", tone: "bad" };
+  if (device.challenged) return { icon: "flag", text: "being challenged", tone: "warn" };
+  if (device.milli_free === 1000) return { icon: "free", text: "free", tone: "good" };
+  if (device.milli_free === 0) return { icon: "running", text: "leased", tone: "busy" };
+  return { icon: "half", text: `${device.milli_free / 10} % free`, tone: "busy" };
 }
 
 /** Marks simulated GPUs, which compute nothing. */
@@ -18,7 +18,7 @@ export function Simulated(props: { simulated: boolean }) {
   return (
     <>
       {" "}
-      <Status phrase={{ icon: "≋", text: "simulated", tone: "warn" }} />
+      <Status phrase={{ icon: "simulated", text: "simulated", tone: "warn" }} />
     </>
   );
 }

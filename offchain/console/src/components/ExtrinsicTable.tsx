@@ -6,12 +6,12 @@ import type { Phrase } from "../lib/states.ts";
 
 /** Returns how an extrinsic ended. */
 export function extrinsicPhrase(row: Extrinsic): Phrase {
-  if (!row.success) return { icon: "✕", text: `failed: ${row.error ?? "an error without a name"}`, tone: "bad" };
+  if (!row.success) return { icon: "failed", text: `failed: ${row.error ?? "an error without a name"}`, tone: "bad" };
   if (row.refused_items > 0) {
     const items = row.refused_items === 1 ? "1 item" : `${row.refused_items} items`;
-    return { icon: "⚑", text: `succeeded, but ${items} of the batch failed`, tone: "warn" };
+    return { icon: "flag", text: `succeeded, but ${items} of the batch failed`, tone: "warn" };
   }
-  return { icon: "✓", text: "succeeded", tone: "good" };
+  return { icon: "done", text: "succeeded", tone: "good" };
 }
 
 export function ExtrinsicTable(props: { rows: readonly Extrinsic[] }) {

@@ -2,9 +2,9 @@ import type { StreamState } from "../api/stream.ts";
 import { Status } from "./parts.tsx";
 
 const PHRASES = {
-  live: { icon: "●", text: "live", tone: "good" },
-  connecting: { icon: "◌", text: "connecting", tone: "idle" },
-  paused: { icon: "⏸", text: "paused", tone: "idle" },
+  live: { icon: "online", text: "live", tone: "good" },
+  connecting: { icon: "waiting", text: "connecting", tone: "idle" },
+  paused: { icon: "paused", text: "paused", tone: "idle" },
 } as const;
 
 /** Whether a page follows the events of the chain. */

@@ -8,7 +8,7 @@ import { shortAddress } from "../lib/address.ts";
 import { formatTime } from "../lib/time.ts";
 import { useWallet } from "../wallet/session.ts";
 import icon from "../icon.svg";
-import { Icon } from "./parts.tsx";
+import { Icon } from "./Icon.tsx";
 
 const EXPLORER = ["/blocks", "/extrinsics", "/accounts", "/tasks", "/leases", "/hosts", "/digests", "/search", "/events"];
 
@@ -97,6 +97,7 @@ function LastBlock() {
 
 const THEMES = ["auto", "light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
+const THEME_ICONS = { auto: "half", light: "sun", dark: "moon" } as const;
 const THEME_KEY = "gantry-theme";
 
 /** Applies the theme that was chosen before. */
@@ -127,7 +128,7 @@ function ThemeButton() {
   const label = `Theme: ${theme}. Change to ${next}`;
   return (
     <button type="button" onClick={change} aria-label={label} title={label}>
-      <Icon>{{ auto: "◐", light: "☀", dark: "☾" }[theme]}</Icon>
+      <Icon name={THEME_ICONS[theme]} />
     </button>
   );
 }

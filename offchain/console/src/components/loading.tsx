@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../api/hooks.ts";
 import type { Problem } from "../api/client.ts";
-import { Icon } from "./parts.tsx";
+import { Icon } from "./Icon.tsx";
 
 export function Loading(props: { what: string }) {
   return (
@@ -35,7 +35,7 @@ export function ProblemNotice(props: { problem: Problem; retry?: (() => void) | 
     <div class="notice notice-bad" role="alert">
       <p>
         <strong>
-          <Icon>✕</Icon> {TITLES[problem.code] ?? "Error"}
+          <Icon name="failed" /> {TITLES[problem.code] ?? "Error"}
         </strong>
         {problem.field !== null && (
           <>

@@ -7,6 +7,7 @@ import { accountPath, isAddress, isHash, shortAddress } from "../lib/address.ts"
 import { formatAmount, formatChange, formatCoins, SYMBOL } from "../lib/money.ts";
 import type { Phrase } from "../lib/states.ts";
 import { formatTime, localTime } from "../lib/time.ts";
+import { Icon } from "./Icon.tsx";
 
 let hasNavigated = false;
 
@@ -35,19 +36,11 @@ export function Heading(props: { title: string; children?: ComponentChildren; as
   );
 }
 
-export function Icon(props: { children: string }) {
-  return (
-    <span class="icon" aria-hidden="true">
-      {props.children}
-    </span>
-  );
-}
-
 export function Status(props: { phrase: Phrase }) {
   const { icon, text, tone } = props.phrase;
   return (
     <span class={`status status-${tone}`}>
-      <Icon>{icon}</Icon>
+      <Icon name={icon} />
       <span>{text}</span>
     </span>
   );
@@ -112,6 +105,8 @@ export function Hash(props: { hash: string; href?: string; whole?: boolean; what
   );
 }
 
+const COPY_ICONS = { "": "copy", copied: "done", failed: "failed" } as const;
+
 export function Copy(props: { text: string; what: string }) {
   const [state, setState] = useState<"" | "copied" | "failed">("");
   useEffect(() => {
@@ -129,7 +124,7 @@ export function Copy(props: { text: string; what: string }) {
   const label = { "": `Copy ${props.what}`, copied: "Copied", failed: "Copying failed: mark the text" }[state];
   return (
     <button type="button" class="copy" onClick={copy} aria-label={`${label} ${shortAddress(props.text)}`} title={label}>
-      <Icon>{{ "": "⧉", copied: "✓", failed: "✕" }[state]}</Icon>
+      <Icon name={COPY_ICONS[state]} />
     </button>
   );
 }

@@ -6,6 +6,7 @@
  */
 
 import { rateForTime } from "./money.ts";
+import { variantName } from "./states.ts";
 
 export interface LeaseForBill {
   state: string;
@@ -55,11 +56,6 @@ const BY_UNIT = new Set(["Completed", "Cancelled", "TenantEnded", "Expired", "Sc
 /** Ends of a job's lease for which nothing is owed; services and rentals pay pro rata for the first three. */
 const FORFEITED = new Set(["HostRefused", "StartTimeout", "HostLost", "DurationExceeded", "GangAborted", "NoAgreement"]);
 
-/** Returns the variant of a reason: "HostRefused" of "HostRefused(DriverError)". */
-export function variantOf(text: string): string {
-  return text.split("(", 1)[0] ?? text;
-}
-
 /** Returns the amount for a time by a unit, at most the deposit: whole started units in advance, or pro rata. */
 export function owedFor(unit: BillingUnit, deposit: bigint, rate: bigint, elapsedMs: number): bigint {
   const size = UNIT_MS[unit];
@@ -82,7 +78,7 @@ export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): Bil
   ): BillCheck => ({ verdict, computed, recorded, billedMs, explanation, unit });
 
   if (lease.started_ms === null) return neverStarted(lease, made, rate, deposit, recorded);
-  const reason = lease.reason === null ? "" : variantOf(lease.reason);
+  const reason = lease.reason === null ? "" : variantName(lease.reason);
   if (lease.ended_ms === null) {
     const elapsed = Math.max(0, nowMs - lease.started_ms);
     if (lease.state === "Suspended") {
@@ -114,7 +110,7 @@ export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): Bil
     return made("unpaid", bySecond, billed, "The payment is due when the task is settled.");
   }
   const most = owedFor(units.at(-1) ?? "second", deposit, rate, billed);
-  if (recorded > most && recorded > deposit) {
+  if (recorded > deposit || (kind === "Job" && recorded > most)) {
     return made("differs", most, billed, "The chain's amount is more than any rule gives for this time.");
   }
   return made(

@@ -1,8 +1,8 @@
 /** Lines of a manifest: which ones have an error, and where in the text a line is. */
 
 export interface ManifestError {
-  line: number | null;
-  key: string | null;
+  line: number;
+  key: string;
   message: string;
   hint: string;
 }
@@ -17,7 +17,7 @@ export function errorsByLine(errors: readonly ManifestError[], text: string): Ma
   const lines = lineCount(text);
   const found = new Map<number, ManifestError[]>();
   for (const error of errors) {
-    const line = error.line !== null && error.line >= 1 && error.line <= lines ? error.line : 0;
+    const line = error.line >= 1 && error.line <= lines ? error.line : 0;
     found.set(line, [...(found.get(line) ?? []), error]);
   }
   return found;
@@ -34,4 +34,13 @@ export function lineRange(text: string, line: number): [number, number] {
 /** Returns the line, counted from 1, of a position in a text. */
 export function lineAt(text: string, position: number): number {
   return lineCount(text.slice(0, position));
+}
+
+/** Returns the names of the variables of a manifest, each once: NAME of $NAME and ${NAME:-default}; $$ is a dollar sign. */
+export function variableNames(text: string): string[] {
+  const names = new Set<string>();
+  for (const found of text.matchAll(/\$(?:\$|\{?([A-Za-z_][A-Za-z0-9_]*))/g)) {
+    if (found[1] !== undefined) names.add(found[1]);
+  }
+  return [...names];
 }

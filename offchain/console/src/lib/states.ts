@@ -1,44 +1,46 @@
 /** States, reasons and kinds of the chain as phrases, each with an icon and a tone. Never colour alone. */
 
+import type { IconName } from "./icons.ts";
+
 export type Tone = "good" | "busy" | "warn" | "bad" | "idle";
 
 export interface Phrase {
-  icon: string;
+  icon: IconName;
   text: string;
   tone: Tone;
 }
 
 const TASKS: Readonly<Record<string, Phrase>> = {
-  Queued: { icon: "◌", text: "queued: waiting for a host", tone: "idle" },
-  Assigned: { icon: "◔", text: "assigned: the host prepares it", tone: "busy" },
-  Running: { icon: "▶", text: "running", tone: "good" },
-  Reported: { icon: "◕", text: "reported: the result can be accepted or disputed", tone: "busy" },
-  Verified: { icon: "✓", text: "verified: waiting for settlement", tone: "busy" },
-  Settled: { icon: "✓", text: "settled: everybody is paid", tone: "good" },
-  Disputed: { icon: "⚑", text: "disputed: a jury decides", tone: "warn" },
-  Expired: { icon: "⌛", text: "expired: no host before the deadline", tone: "warn" },
-  Cancelled: { icon: "⊘", text: "cancelled by its tenant", tone: "idle" },
-  Failed: { icon: "✕", text: "failed", tone: "bad" },
+  Queued: { icon: "waiting", text: "queued: waiting for a host", tone: "idle" },
+  Assigned: { icon: "progress", text: "assigned: the host prepares it", tone: "busy" },
+  Running: { icon: "running", text: "running", tone: "good" },
+  Reported: { icon: "reported", text: "reported: the result can be accepted or disputed", tone: "busy" },
+  Verified: { icon: "done", text: "verified: waiting for settlement", tone: "busy" },
+  Settled: { icon: "done", text: "settled: everybody is paid", tone: "good" },
+  Disputed: { icon: "flag", text: "disputed: a jury decides", tone: "warn" },
+  Expired: { icon: "expired", text: "expired: no host before the deadline", tone: "warn" },
+  Cancelled: { icon: "cancelled", text: "cancelled by its tenant", tone: "idle" },
+  Failed: { icon: "failed", text: "failed", tone: "bad" },
 };
 
 const LEASES: Readonly<Record<string, Phrase>> = {
-  Pending: { icon: "◔", text: "pending: the pod is being started", tone: "busy" },
-  Active: { icon: "▶", text: "active", tone: "good" },
-  Suspended: { icon: "⏸", text: "stopped: only the disk is billed", tone: "idle" },
-  Ended: { icon: "■", text: "ended", tone: "idle" },
-  Retained: { icon: "▤", text: "data retained", tone: "idle" },
-  Purged: { icon: "□", text: "data purged", tone: "idle" },
+  Pending: { icon: "progress", text: "pending: the pod is being started", tone: "busy" },
+  Active: { icon: "running", text: "active", tone: "good" },
+  Suspended: { icon: "paused", text: "stopped: only the disk is billed", tone: "idle" },
+  Ended: { icon: "ended", text: "ended", tone: "idle" },
+  Retained: { icon: "data", text: "data retained", tone: "idle" },
+  Purged: { icon: "gone", text: "data purged", tone: "idle" },
 };
 
 const HOSTS: Readonly<Record<string, Phrase>> = {
-  Unverified: { icon: "◌", text: "not verified yet", tone: "idle" },
-  Verified: { icon: "◔", text: "verified: waiting for its first heartbeat", tone: "busy" },
-  Online: { icon: "●", text: "online", tone: "good" },
-  Offline: { icon: "✕", text: "offline: no heartbeats", tone: "bad" },
-  Draining: { icon: "◑", text: "draining: takes no new leases", tone: "warn" },
-  Suspended: { icon: "⚑", text: "suspended", tone: "bad" },
-  Retiring: { icon: "◑", text: "retiring: its bond is unlocked later", tone: "warn" },
-  Retired: { icon: "□", text: "retired", tone: "idle" },
+  Unverified: { icon: "waiting", text: "not verified yet", tone: "idle" },
+  Verified: { icon: "progress", text: "verified: waiting for its first heartbeat", tone: "busy" },
+  Online: { icon: "online", text: "online", tone: "good" },
+  Offline: { icon: "failed", text: "offline: no heartbeats", tone: "bad" },
+  Draining: { icon: "half", text: "draining: takes no new leases", tone: "warn" },
+  Suspended: { icon: "flag", text: "suspended", tone: "bad" },
+  Retiring: { icon: "half", text: "retiring: its bond is unlocked later", tone: "warn" },
+  Retired: { icon: "gone", text: "retired", tone: "idle" },
 };
 
 /** Why something ended or failed, by variant; the argument of a variant follows in brackets. */
@@ -92,7 +94,7 @@ export function spaced(name: string): string {
 function phraseOf(table: Readonly<Record<string, Phrase>>, state: string): Phrase {
   const found = /^(\w+)(?:\((.*)\))?$/s.exec(state);
   const name = found?.[1] ?? state;
-  const phrase = table[name] ?? { icon: "•", text: spaced(name), tone: "idle" as const };
+  const phrase = table[name] ?? { icon: "dot", text: spaced(name), tone: "idle" as const };
   const argument = found?.[2];
   if (argument === undefined || /^\d+$/.test(argument)) return phrase;
   return { ...phrase, text: `${phrase.text}: ${reasonText(argument)}` };
@@ -111,9 +113,14 @@ export function leasePhrase(state: string, reason: string | null): Phrase {
 
 const FINAL = new Set(["Settled", "Expired", "Cancelled", "Failed"]);
 
+/** Returns the variant of a state or reason: "Failed" of "Failed(AttemptsExhausted)". */
+export function variantName(text: string): string {
+  return text.split("(", 1)[0] ?? text;
+}
+
 /** Returns whether a task changes no more. */
 export function isFinal(state: string): boolean {
-  return FINAL.has(state.split("(", 1)[0] ?? state);
+  return FINAL.has(variantName(state));
 }
 
 export const TASK_STATES: readonly string[] = Object.keys(TASKS);

@@ -181,9 +181,9 @@ function Payments(props: { bills: readonly Bill[]; task: Task }) {
       <p>
         Sum of the payments: <Amount value={total} />.{" "}
         {total === BigInt(props.task.paid) ? (
-          <Status phrase={{ icon: "✓", text: "equals what the task has paid", tone: "good" }} />
+          <Status phrase={{ icon: "done", text: "equals what the task has paid", tone: "good" }} />
         ) : (
-          <Status phrase={{ icon: "✕", text: "differs from what the task has paid", tone: "bad" }} />
+          <Status phrase={{ icon: "failed", text: "differs from what the task has paid", tone: "bad" }} />
         )}
       </p>
     </>

@@ -37,9 +37,9 @@ export function Explorer() {
         <Tile name="GPU models">{market.data === null ? "…" : new Set(gpus.map((row) => row.model)).size}</Tile>
       </ul>
       <div class="columns">
-        <section class="stack" aria-labelledby="tasks-now">
+        <section class="stack">
           <div class="row row-end">
-            <h2 id="tasks-now">Latest tasks</h2>
+            <h2>Latest tasks</h2>
             <a href="/tasks">All tasks</a>
           </div>
           <Load of={tasks} what="tasks">
@@ -64,9 +64,9 @@ export function Explorer() {
             }
           </Load>
         </section>
-        <section class="stack" aria-labelledby="blocks-now">
+        <section class="stack">
           <div class="row row-end">
-            <h2 id="blocks-now">Latest blocks</h2>
+            <h2>Latest blocks</h2>
             <a href="/blocks">All blocks</a>
           </div>
           <Load of={blocks} what="blocks">

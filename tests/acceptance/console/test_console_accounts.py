@@ -107,7 +107,7 @@ async def test_a_key_is_shown_once_and_can_be_revoked(here: Console, gateway: Co
     (row,) = gateway.db.rows(ApiKeyRow)
     assert row.name == "<b>ci</b>"
     await page.reload()
-    await expect(page.get_by_role("cell", name="<b>ci</b>")).to_be_visible()
+    await expect(page.get_by_role("cell", name="<b>ci</b>", exact=True)).to_be_visible()
     await expect(key).to_have_count(0)
     await page.get_by_role("button", name="Revoke <b>ci</b>").click()
     await expect(page.get_by_text("This account has no key.")).to_be_visible()
@@ -131,7 +131,7 @@ async def test_a_transfer_is_reviewed_signed_and_sent(here: Console, gateway: Co
     await expect(dialog).to_contain_text("Sent.")
     await gateway.chain.produce()
     ((call, who, _),) = gateway.chain.executed
-    assert (call.name, who) == ("transfer_keep_alive", ALICE.address)
+    assert (call.function, who) == ("transfer_keep_alive", ALICE.address)
     assert call.args["value"] == 2_500_000_000_000
     await page.keyboard.press("Escape")
     await expect(dialog).to_have_count(0)

@@ -13,6 +13,7 @@ from offchain.indexer.genesis import store_genesis_balances
 from offchain.indexer.offers import HostAtBlock, device_rows, offer_rows
 from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
 from offchain.indexer.state_rows import DeviceRow, GenesisBalanceRow, OfferRow
+from offchain.indexer.tables import columns
 from tests.support.chain_records import GTY, ask, device, host_record
 from tests.support.history_blocks import HOSTS, PROVIDERS, History
 from tests.support.index_rig import opened
@@ -44,6 +45,10 @@ class ConsoleGateway:
         task = next(row for row in self.db.rows(TaskRow) if row.state == state)
         leases = [row for row in self.db.rows(LeaseRow) if row.task == task.task]
         return task, leases[-1]
+
+    def state_of(self, task: int) -> str:
+        (row,) = self.db.rows(TaskRow, columns(TaskRow).task == task)
+        return str(row.state)
 
     def host_of(self, provider: str) -> str:
         """Give a host to a provider, and return its address."""

@@ -13,6 +13,8 @@ from tests.support.history_blocks import HOSTS
 
 MOST_FIRST_LOAD = 300_000
 MOST_INTERACTIVE_MS = 1_000
+MOST_BLOCKS = 500
+"""Made blocks until a task that is assigned has started."""
 
 
 async def test_a_search_leads_to_what_it_names(here: Console, gateway: ConsoleGateway) -> None:
@@ -65,7 +67,20 @@ async def test_the_bill_that_the_page_computes_is_compared_with_the_chains(
     await expect(here.page.get_by_role("cell", name=f"{computed} GTY")).to_be_visible()
 
 
-async def test_a_task_page_follows_the_chain(here: Console, gateway: ConsoleGateway) -> None:
+async def test_a_task_page_shows_a_change_without_a_reload(here: Console, gateway: ConsoleGateway) -> None:
+    task, _ = gateway.task_in("Assigned")
+    await here.go(f"/tasks/{task.task}")
+    await expect(here.page.get_by_text("assigned: the host prepares it")).to_be_visible()
+    await expect(here.page.get_by_text("live", exact=True)).to_be_visible()
+    for _ in range(MOST_BLOCKS):
+        gateway.grow()
+        if gateway.state_of(task.task) != "Assigned":
+            break
+    await expect(here.page.get_by_text("A pod started").first).to_be_visible()
+    await expect(here.page.get_by_text("assigned: the host prepares it")).to_have_count(0)
+
+
+async def test_the_explorer_follows_the_chain(here: Console, gateway: ConsoleGateway) -> None:
     await here.go("/")
     await expect(here.page.get_by_text("live", exact=True)).to_be_visible()
     number = gateway.grow(3)
@@ -75,7 +90,7 @@ async def test_a_task_page_follows_the_chain(here: Console, gateway: ConsoleGate
 async def test_a_block_has_documented_events_and_extrinsics_with_their_errors(here: Console) -> None:
     page = here.page
     await here.go("/blocks/50")
-    await expect(page.get_by_text("failed: NoSuchTask")).to_be_visible()
+    await expect(page.get_by_text("failed: Tasks.NoSuchTask")).to_be_visible()
     await expect(page.get_by_text("1 item of the batch failed")).to_be_visible()
     await page.get_by_role("link", name="Next block").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Block 51")

@@ -23,8 +23,9 @@ export interface Page<T> {
 export interface Network {
   genesis_hash: string;
   events_from_block: number;
-  /** Of newer gateways: whether this is a development network. */
-  development?: boolean;
+  development: boolean;
+  sign_in: boolean;
+  signing: boolean;
 }
 
 export interface Block {
@@ -343,4 +344,10 @@ export interface Template {
   title: string;
   description: string;
   manifest: string;
+  variables: TemplateVariable[];
+}
+
+export interface TemplateVariable {
+  name: string;
+  value: string | null;
 }

@@ -8,6 +8,7 @@ import { shortAddress } from "../lib/address.ts";
 import { formatTime } from "../lib/time.ts";
 import { useWallet } from "../wallet/session.ts";
 import icon from "../icon.svg";
+import { PageFailure } from "./PageFailure.tsx";
 import { Icon } from "./Icon.tsx";
 
 const EXPLORER = ["/blocks", "/extrinsics", "/accounts", "/tasks", "/leases", "/hosts", "/digests", "/search", "/events"];
@@ -50,7 +51,7 @@ export function Shell(props: { children: ComponentChildren }) {
         </div>
       </header>
       <main class="main stack-large" id="main" tabIndex={-1}>
-        {props.children}
+        <PageFailure path={path}>{props.children}</PageFailure>
       </main>
       <footer class="footer">
         <LastBlock />

@@ -1,5 +1,6 @@
 /** A statement of an account for a time: a table to print or to save as PDF, and the CSV. */
 
+import { useLocation } from "preact-iso";
 import { useAllPages } from "../api/hooks.ts";
 import type { Movement } from "../api/types.ts";
 import { sum } from "../lib/money.ts";
@@ -65,11 +66,11 @@ export function Statement(props: { account: string; from: string; to: string; hr
 }
 
 function Days(props: { from: string; to: string; href: (from: string, to: string) => string }) {
+  const { route } = useLocation();
   const show = (event: Event & { currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget);
-    history.pushState(null, "", props.href(String(fields.get("from") ?? ""), String(fields.get("to") ?? "")));
-    dispatchEvent(new PopStateEvent("popstate"));
+    route(props.href(String(fields.get("from") ?? ""), String(fields.get("to") ?? "")));
   };
   return (
     <form class="filters" onSubmit={show}>

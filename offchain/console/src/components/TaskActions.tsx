@@ -49,6 +49,16 @@ export function TaskActions(props: ActionsProps) {
             Accept the result
           </button>
         )}
+        {task.kind === "Rental" && leases.some((lease) => lease.state === "Active") && (
+          <button type="button" onClick={() => choose("Stop the machine", { action: "task.suspend", ...forTask })}>
+            Stop the machine, keep its disk
+          </button>
+        )}
+        {task.kind === "Rental" && leases.some((lease) => lease.state === "Suspended") && (
+          <button type="button" onClick={() => choose("Start the machine", { action: "task.resume", ...forTask })}>
+            Start the machine
+          </button>
+        )}
       </div>
       {!isJob && isLive && (
         <>

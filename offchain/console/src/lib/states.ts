@@ -123,5 +123,9 @@ export function isFinal(state: string): boolean {
   return FINAL.has(variantName(state));
 }
 
-export const TASK_STATES: readonly string[] = Object.keys(TASKS);
+const FAILURES = ["AttemptsExhausted", "DurationExceeded", "DisputeLost", "NoAgreement"] as const;
+/** The states of tasks as the API has them. */
+export const TASK_STATES: readonly string[] = Object.keys(TASKS).flatMap((state) =>
+  state === "Failed" ? FAILURES.map((reason) => `Failed(${reason})`) : [state],
+);
 export const HOST_STATUSES: readonly string[] = Object.keys(HOSTS);

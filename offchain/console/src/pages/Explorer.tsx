@@ -1,7 +1,7 @@
 /** The start: what the network is doing now. */
 
-import { useResource, useThrottled } from "../api/hooks.ts";
-import { useEventStream } from "../api/stream.ts";
+import { useResource } from "../api/hooks.ts";
+import { useBlockTicks } from "../api/ticks.ts";
 import type { Block, Market, Page, Task } from "../api/types.ts";
 import { DataTable } from "../components/DataTable.tsx";
 import { Live } from "../components/Live.tsx";
@@ -9,18 +9,15 @@ import { Empty, Load } from "../components/loading.tsx";
 import { Address, Heading, Status, Tile, Time } from "../components/parts.tsx";
 import { taskPhrase } from "../lib/states.ts";
 
-const REFRESH_MS = 2_000;
-
 export function Explorer() {
   const blocks = useResource<Page<Block>>("/v1/blocks?limit=10");
   const tasks = useResource<Page<Task>>("/v1/tasks?limit=10");
   const market = useResource<Page<Market>>("/v1/market?limit=500");
-  const refresh = useThrottled(() => {
+  const stream = useBlockTicks(() => {
     blocks.reload();
     tasks.reload();
     market.reload();
-  }, REFRESH_MS);
-  const stream = useEventStream({}, refresh);
+  });
   const rows = market.data?.data ?? [];
   const gpus = rows.filter((row) => row.model !== null);
   const total = (of: (row: Market) => number): number => gpus.reduce((sum, row) => sum + of(row), 0);

@@ -58,6 +58,7 @@ export function Launch() {
   const canLaunch = signer !== null && check !== null && isCurrent && check.valid;
   const choose = (template: Template): void => {
     setText(template.manifest);
+    setValues(Object.fromEntries(template.variables.map(({ name, value }) => [name, value ?? ""])));
     editor.current?.scrollIntoView();
   };
   const follow = async (extrinsic: Extrinsic): Promise<void> => {

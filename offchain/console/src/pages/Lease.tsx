@@ -5,6 +5,7 @@ import { BillCheckTable } from "../components/BillCheckTable.tsx";
 import { PageTable } from "../components/DataTable.tsx";
 import { Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Hash, Heading, Status, Time } from "../components/parts.tsx";
+import { Reclaim } from "../components/Reclaim.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { leasePhrase } from "../lib/states.ts";
 import { formatDuration } from "../lib/time.ts";
@@ -76,6 +77,7 @@ export function LeasePage() {
                 ]}
               />
             </section>
+            {task.data !== null && <Reclaim lease={data} kind={task.data.data.kind} onDone={lease.reload} />}
             <Verify subject={`lease ${data.lease}`} file={`lease-${data.lease}.proof`} />
           </>
         )}

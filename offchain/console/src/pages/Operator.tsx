@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useAllPages, useBlock, useResource, useThrottled } from "../api/hooks.ts";
-import { useEventStream } from "../api/stream.ts";
+import { useBlockTicks } from "../api/ticks.ts";
 import type { Device, Event, Host, Network, Page, ResourceAnswer, Task } from "../api/types.ts";
 import { DataTable } from "../components/DataTable.tsx";
 import { HostTable } from "../components/HostTable.tsx";
@@ -14,7 +14,8 @@ import { schedulersFrom, type SchedulerState } from "../lib/schedulers.ts";
 import { hostPhrase, type Phrase, taskPhrase } from "../lib/states.ts";
 import { formatDuration } from "../lib/time.ts";
 
-const REFRESH_MS = 3_000;
+/** Lists of all hosts and devices are long on a large network. */
+const REFRESH_LONG_MS = 10_000;
 const CLOCK_MS = 5_000;
 const WATCHED = ["Queued", "Assigned", "Running", "Reported", "Verified", "Disputed"] as const;
 const SCHEDULER_EVENTS = ["SchedulerBonded", "SchedulerLeaving", "SchedulerUnbonded", "SchedulerPunished"] as const;
@@ -44,10 +45,13 @@ export function Operator() {
   const devices = useAllPages<Device>("/v1/devices?limit=500", MOST_HOST_PAGES);
   const tasks = WATCHED.map((state) => ({ state, found: useTasksIn(state) }));
   const events = SCHEDULER_EVENTS.map(useSchedulerEvents);
-  const refresh = useThrottled(() => {
-    for (const one of [network, hosts, devices, ...tasks.map(({ found }) => found), ...events]) one.reload();
-  }, REFRESH_MS);
-  const stream = useEventStream({}, refresh);
+  const refreshLong = useThrottled(() => {
+    for (const one of [hosts, devices, ...events]) one.reload();
+  }, REFRESH_LONG_MS);
+  const stream = useBlockTicks(() => {
+    for (const one of [network, ...tasks.map(({ found }) => found)]) one.reload();
+    refreshLong();
+  });
   const block = useBlock();
   const now = useClock();
   const all = events.flatMap((one) => one.data ?? []);
@@ -115,7 +119,9 @@ export function Operator() {
                   ["Last final block of the index", <a href={`/blocks/${as_of.number}`}>{as_of.number}</a>],
                   ["Its time", <Time ms={as_of.time_ms} />],
                   ["Events are kept from block", data.events_from_block],
-                  ["Development network", data.development === undefined ? undefined : data.development ? "yes" : "no"],
+                  ["Development network", data.development ? "yes" : "no"],
+                  ["Sign-in at this gateway", data.sign_in ? "on" : "off"],
+                  ["Building and sending extrinsics", data.signing ? "on" : "off: this gateway has no node"],
                 ]}
               />
             </div>

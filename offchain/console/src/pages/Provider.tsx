@@ -1,14 +1,14 @@
 /** A provider's hosts: health and earnings at a glance, prices beside the market's, drain and claim. */
 
-import { lazy } from "preact-iso";
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { lazy, useLocation } from "preact-iso";
 import { useAllPages, useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
-import type { Device, Host, Market, Movement, Offer, Page } from "../api/types.ts";
+import type { Host, Market, Movement, Offer, Page } from "../api/types.ts";
 import { CallDialog } from "../components/CallDialog.tsx";
 import { DataTable } from "../components/DataTable.tsx";
 import { Simulated } from "../components/DeviceTable.tsx";
+import { HostHealth } from "../components/HostHealth.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Heading, Status, Tile, Time } from "../components/parts.tsx";
@@ -126,7 +126,7 @@ function Dashboard(props: { account: string; isOwn: boolean }) {
           )}
         </Load>
       </section>
-      <Health account={props.account} hosts={hosts.data ?? []} />
+      <HostHealth hosts={hosts.data ?? []} />
       {chosen !== null && <CallDialog {...chosen} onClose={() => setChosen(null)} onFinal={refresh} />}
     </>
   );
@@ -229,43 +229,5 @@ function PriceTable(props: {
       />
       {props.isOwn && <PriceForm offers={props.offers} onChoose={(call) => props.onChoose("Change prices", call)} />}
     </>
-  );
-}
-
-/** Devices that need attention. */
-function Health(props: { account: string; hosts: readonly Host[] }) {
-  const devices = useAllPages<Device>("/v1/devices?limit=500", 20);
-  const own = new Set(props.hosts.map((host) => host.host));
-  const bad = (devices.data ?? []).filter((device) => own.has(device.host) && (!device.healthy || device.challenged));
-  const offline = props.hosts.filter((host) => /^(Offline|Suspended)/.test(host.status));
-  return (
-    <section class="stack">
-      <h2>Needs attention</h2>
-      {bad.length + offline.length === 0 ? (
-        <p>
-          <Status phrase={{ icon: "done", text: "no host is offline or suspended, no GPU is unhealthy or challenged", tone: "good" }} />
-        </p>
-      ) : (
-        <ul>
-          {offline.map((host) => (
-            <li key={host.host}>
-              <Address account={host.host} kind="host" /> <Status phrase={hostPhrase(host.status)} />
-            </li>
-          ))}
-          {bad.map((device) => (
-            <li key={`${device.host} ${device.index}`}>
-              <Address account={device.host} kind="host" /> GPU {device.index}, {device.model}:{" "}
-              <Status
-                phrase={
-                  device.healthy
-                    ? { icon: "flag", text: "being challenged", tone: "warn" }
-                    : { icon: "failed", text: "unhealthy", tone: "bad" }
-                }
-              />
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
   );
 }

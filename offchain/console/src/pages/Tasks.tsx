@@ -1,6 +1,6 @@
 import { useLocation } from "preact-iso";
-import { useResource, useThrottled } from "../api/hooks.ts";
-import { useEventStream } from "../api/stream.ts";
+import { useResource } from "../api/hooks.ts";
+import { useBlockTicks } from "../api/ticks.ts";
 import type { Page, Task } from "../api/types.ts";
 import { Live } from "../components/Live.tsx";
 import { Heading } from "../components/parts.tsx";
@@ -10,15 +10,13 @@ import { TASK_STATES, taskPhrase } from "../lib/states.ts";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
 
 const DEFAULTS = { state: "", tenant: "", after: "" };
-const REFRESH_MS = 2_000;
 
 /** Tasks, newest first, with filters in the URL. */
 export function Tasks() {
   const { query, route } = useLocation();
   const state = stateOf(query, DEFAULTS);
   const tasks = useResource<Page<Task>>(`/v1/tasks${apiQuery(state)}`);
-  const refresh = useThrottled(tasks.reload, REFRESH_MS);
-  const stream = useEventStream(state.after === "" ? { pallet: "Tasks" } : null, refresh);
+  const stream = useBlockTicks(tasks.reload);
   const to = (change: Partial<typeof DEFAULTS>): string => urlWith("/tasks", { ...state, after: "", ...change });
   return (
     <>
@@ -28,13 +26,11 @@ export function Tasks() {
           State
           <select value={state.state} onChange={(event) => route(to({ state: event.currentTarget.value }))}>
             <option value="">all</option>
-            {TASK_STATES.filter((one) => one !== "Failed").map((one) => (
+            {TASK_STATES.map((one) => (
               <option key={one} value={one}>
-                {taskPhrase(one).text.split(":", 1)[0]}
+                {taskPhrase(one).text}
               </option>
             ))}
-            <option value="Failed(AttemptsExhausted)">failed: all attempts</option>
-            <option value="Failed(DurationExceeded)">failed: too long</option>
           </select>
         </label>
         <label class="field">

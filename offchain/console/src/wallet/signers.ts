@@ -68,9 +68,10 @@ export async function signerOf(choice: AccountChoice): Promise<Signer> {
   const injected = await enabled(choice.extension);
   const account = (await injected.accounts.get()).find((one) => one.address === choice.address);
   if (account === undefined) throw new Error(`The wallet ${choice.extension} does not offer ${choice.address} to this page.`);
+  const address = await chainAddress(choice.address);
   const lacks = (what: string): Error => new Error(`The wallet ${choice.extension} cannot sign ${what}.`);
   return {
-    address: choice.address,
+    address,
     name: account.name ?? "",
     source: choice.extension,
     signText: async (text) => {
@@ -83,6 +84,13 @@ export async function signerOf(choice: AccountChoice): Promise<Signer> {
       return (await injected.signer.signPayload(payload)).signature;
     },
   };
+}
+
+/** Returns an address in the form of the chain (prefix 42): some wallets give that of another network. */
+async function chainAddress(address: string): Promise<string> {
+  if (address.startsWith("5") && address.length >= 47) return address;
+  const { ss58Address, ss58Decode } = await import("@polkadot-labs/hdkd-helpers");
+  return ss58Address(ss58Decode(address)[0]);
 }
 
 /** Returns the UTF-8 bytes of a text as 0x and hex digits. */

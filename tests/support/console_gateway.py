@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import delete
+
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.ports import free
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer.genesis import store_genesis_balances
 from offchain.indexer.offers import HostAtBlock, device_rows, offer_rows
 from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
+from offchain.indexer.sign_in_rows import SessionRow
 from offchain.indexer.state_rows import DeviceRow, GenesisBalanceRow, OfferRow
-from offchain.indexer.tables import columns
+from offchain.indexer.tables import TABLES, columns
 from tests.support.chain_records import GTY, ask, device, host_record
 from tests.support.history_blocks import HOSTS, PROVIDERS, History
 from tests.support.index_rig import opened
@@ -45,6 +48,11 @@ class ConsoleGateway:
         task = next(row for row in self.db.rows(TaskRow) if row.state == state)
         leases = [row for row in self.db.rows(LeaseRow) if row.task == task.task]
         return task, leases[-1]
+
+    def end_sessions(self) -> None:
+        """Revoke every sign-in, as another gateway of the index may do."""
+        with self.db.transaction():
+            self.db.execute(delete(TABLES[SessionRow]))
 
     def state_of(self, task: int) -> str:
         (row,) = self.db.rows(TaskRow, columns(TaskRow).task == task)

@@ -77,7 +77,34 @@ async def test_a_wallet_that_refuses_is_said(gateway: ConsoleGateway, chrome: Br
         await here.page.get_by_role("button", name="test-wallet").click()
         await here.page.get_by_role("button", name=re.compile("^Connect <img")).click()
         await expect(here.page.get_by_text("connected, not signed in")).to_be_visible()
+        await expect(here.page.get_by_role("alert")).to_contain_text("Cancelled by the person")
+        await expect(here.page.get_by_role("button", name="Sign in")).to_be_visible()
         assert gateway.db.rows(SessionRow) == []
+
+
+async def test_a_sign_in_that_was_revoked_elsewhere_ends_here(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    await connect_alice(here)
+    gateway.end_sessions()
+    await page.get_by_role("link", name="Keys for programs").click()
+    await expect(page.get_by_text("connected, not signed in")).to_be_visible()
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_text("This account has no key.")).to_be_visible()
+
+
+async def test_a_wallet_that_comes_late_is_found_and_its_account_is_restored(
+    gateway: ConsoleGateway, chrome: Browser
+) -> None:
+    late = f"setTimeout(() => {{ {WALLET} }}, 250);"
+    async with console(chrome, gateway.url, script=late) as here:
+        await here.page.expose_function("signBytes", lambda data: f"0x{BOB.sign(bytes.fromhex(data[2:])).hex()}")
+        await here.go("/account")
+        await here.page.get_by_role("button", name="test-wallet").click()
+        await here.page.get_by_role("button", name=re.compile("^Connect <img")).click()
+        await expect(here.page.get_by_text("signed in as tenant")).to_be_visible()
+        await here.page.reload()
+        await expect(here.page.get_by_text("signed in as tenant")).to_be_visible()
+        await here.assert_in_order()
 
 
 async def test_without_a_development_network_there_are_no_development_accounts(

@@ -17,12 +17,18 @@ export class Problem extends Error {
 }
 
 let token: string | null = null;
+let onRefusedToken: () => void = () => undefined;
 let seenBlock: BlockReference | null = null;
 const blockListeners = new Set<(block: BlockReference) => void>();
 
 /** Sets the token that requests carry; null: none. */
 export function setToken(value: string | null): void {
   token = value;
+}
+
+/** Sets what is done when the gateway refuses the token: it expired, or was revoked elsewhere. */
+export function whenTokenIsRefused(call: () => void): void {
+  onRefusedToken = call;
 }
 
 /** Calls a function with the newest block of any answer, now and later. Returns a function that ends this. */
@@ -63,7 +69,14 @@ export async function request<T>(path: string, options: RequestOptions = {}): Pr
     throw new Problem(0, "unreachable", "The gateway cannot be reached.", "Check your connection; the page asks again.", null);
   }
   const body: unknown = await answer.json().catch(() => null);
-  if (!answer.ok) throw problemOf(answer.status, body);
+  if (!answer.ok) {
+    const problem = problemOf(answer.status, body);
+    if (token !== null && problem.code === "not_signed_in") {
+      token = null;
+      onRefusedToken();
+    }
+    throw problem;
+  }
   if (body !== null && typeof body === "object" && "as_of" in body) noteBlock(body.as_of as BlockReference);
   return body as T;
 }

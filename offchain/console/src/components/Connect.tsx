@@ -1,6 +1,6 @@
 /** Connects an account: of a wallet extension, or a development account on development networks. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { asProblem, type Problem } from "../api/client.ts";
 import { useResource } from "../api/hooks.ts";
 import type { Network, ResourceAnswer } from "../api/types.ts";
@@ -11,6 +11,8 @@ import { Empty, ProblemNotice } from "./loading.tsx";
 import { Heading } from "./parts.tsx";
 
 const DEVELOPMENT_PATHS = ["//Alice", "//Bob", "//Charlie", "//Dave", "//Eve", "//Ferdie"] as const;
+
+const LOOK_AT_MS = [300, 1_000, 3_000] as const;
 
 interface Offered {
   extension: string;
@@ -32,7 +34,12 @@ export function Connect() {
   const open = (extension: string): void =>
     attempt(async () => setOffered({ extension, accounts: await accountsOf(extension) }));
   const choose = (choice: AccountChoice): void => attempt(() => connect(choice));
-  const found = extensions();
+  const [found, setFound] = useState(extensions);
+  useEffect(() => {
+    // Extensions add themselves some time after the page has begun to load.
+    const timers = LOOK_AT_MS.map((ms) => setTimeout(() => setFound(extensions()), ms));
+    return () => timers.forEach(clearTimeout);
+  }, []);
   return (
     <>
       <Heading title="Connect an account">

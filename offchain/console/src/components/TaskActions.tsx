@@ -145,6 +145,11 @@ function Dispute(props: { onChoose: (digest: string) => void }) {
   const [wrong, setWrong] = useState("");
   const read = async (file: File | undefined): Promise<void> => {
     if (file === undefined) return;
+    // Browsers hash on TLS and loopback only.
+    if (crypto.subtle === undefined) {
+      setWrong("This browser hashes files only over TLS. Compute the SHA-256 yourself: sha256sum FILE.");
+      return;
+    }
     const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
     setDigest(Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join(""));
   };

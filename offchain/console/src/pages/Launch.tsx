@@ -16,6 +16,7 @@ import { submittedTask } from "../wallet/calls.ts";
 import { useWallet } from "../wallet/session.ts";
 
 const CHECK_AFTER_MS = 400;
+const RETRY_MS = 1_500;
 type Values = Record<string, string>;
 
 /** Checks a manifest after it has not changed for a moment. An older answer never replaces a newer one. */
@@ -27,17 +28,27 @@ function useCheck(manifest: string, account: string | null, variables: Values) {
     const asked = JSON.parse(settled) as { manifest: string; account: string | null; variables: Values };
     if (asked.manifest.trim() === "") return undefined;
     const controller = new AbortController();
+    let retry: ReturnType<typeof setTimeout> | undefined;
     const body = { manifest: asked.manifest, variables: asked.variables, ...(asked.account === null ? {} : { account: asked.account }) };
-    request<ManifestCheck>("/v1/manifests/check", { method: "POST", body, signal: controller.signal }).then(
-      (check) => {
-        setFound({ of: settled, check });
-        setProblem(null);
-      },
-      (error: unknown) => {
-        if (!controller.signal.aborted) setProblem(asProblem(error));
-      },
-    );
-    return () => controller.abort();
+    const ask = (): void =>
+      void request<ManifestCheck>("/v1/manifests/check", { method: "POST", body, signal: controller.signal }).then(
+        (check) => {
+          setFound({ of: settled, check });
+          setProblem(null);
+        },
+        (error: unknown) => {
+          if (controller.signal.aborted) return;
+          const found = asProblem(error);
+          // Fast typing asks more often than the gateway allows, and a planner may be busy: ask again a little later.
+          if (found.status === 429 || found.status === 503) retry = setTimeout(ask, RETRY_MS);
+          else setProblem(found);
+        },
+      );
+    ask();
+    return () => {
+      controller.abort();
+      clearTimeout(retry);
+    };
   }, [settled]);
   const current = JSON.stringify({ manifest, account, variables });
   return { check: found?.check ?? null, isCurrent: found?.of === current, problem };

@@ -6,11 +6,12 @@ import type { Page, Task } from "../api/types.ts";
 import { ApiKeys } from "../components/ApiKeys.tsx";
 import { Balances, Transfer } from "../components/Balances.tsx";
 import { Connect } from "../components/Connect.tsx";
+import { ProblemNotice } from "../components/loading.tsx";
 import { Copy, Heading, Status, Tabs, Time } from "../components/parts.tsx";
 import { Statement } from "../components/Statement.tsx";
 import { TaskTable } from "../components/TaskTable.tsx";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
-import { disconnect, useWallet } from "../wallet/session.ts";
+import { disconnect, signIn, useWallet } from "../wallet/session.ts";
 
 const TABS = [
   { id: "coins", name: "Coins" },
@@ -22,7 +23,7 @@ const DEFAULTS = { tab: "coins", after: "", from: "", to: "" };
 
 export function OwnAccount() {
   const { query } = useLocation();
-  const { signer, session, hasSignIn } = useWallet();
+  const { signer, session, hasSignIn, problem } = useWallet();
   const state = stateOf(query, DEFAULTS);
   const to = (change: Partial<typeof DEFAULTS>): string => urlWith("/account", { ...state, after: "", ...change }, DEFAULTS);
   const tasks = useResource<Page<Task>>(
@@ -34,9 +35,16 @@ export function OwnAccount() {
       <Heading
         title="Account"
         aside={
-          <button type="button" onClick={() => void disconnect()}>
-            {session === null ? "Disconnect" : "Sign out"}
-          </button>
+          <>
+            {session === null && hasSignIn !== false && (
+              <button type="button" onClick={() => void signIn()}>
+                Sign in
+              </button>
+            )}
+            <button type="button" onClick={() => void disconnect()}>
+              {session === null ? "Disconnect" : "Sign out"}
+            </button>
+          </>
         }
       >
         <code>{signer.address}</code>
@@ -56,6 +64,7 @@ export function OwnAccount() {
           )}
         </div>
       </Heading>
+      {problem !== null && <ProblemNotice problem={problem} />}
       <Tabs label="Views of the account" tabs={TABS} current={state.tab} href={(tab) => to({ tab })} />
       {state.tab === "coins" && (
         <>

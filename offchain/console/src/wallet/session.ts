@@ -1,7 +1,7 @@
 /** The connected account, and its sign-in. Keys stay in the wallet; a development account's key is known to everybody. */
 
 import { useEffect, useState } from "preact/hooks";
-import { asProblem, Problem, request, setToken } from "../api/client.ts";
+import { asProblem, type Problem, request, setToken, whenTokenIsRefused } from "../api/client.ts";
 import type { NewSession, ResourceAnswer, Session, SignInMessage } from "../api/types.ts";
 import type { AccountChoice, Signer } from "./signers.ts";
 import { signerOf } from "./signers.ts";
@@ -11,6 +11,9 @@ export interface WalletState {
   session: Session | null;
   /** Whether this gateway has sign-in; null: not known yet. */
   hasSignIn: boolean | null;
+  /** Why the last sign-in failed. */
+  problem: Problem | null;
+  choice: AccountChoice | null;
 }
 
 interface Stored {
@@ -19,7 +22,7 @@ interface Stored {
 }
 
 const KEY = "gantry-session";
-let state: WalletState = { signer: null, session: null, hasSignIn: null };
+let state: WalletState = { signer: null, session: null, hasSignIn: null, problem: null, choice: null };
 const listeners = new Set<(state: WalletState) => void>();
 
 function change(next: Partial<WalletState>): void {
@@ -40,36 +43,40 @@ export function useWallet(): WalletState {
   return seen;
 }
 
-/** Connects an account and signs in with it. Throws Problem, and the wallet's errors. */
+/** Connects an account, and signs in with it. Throws the wallet's errors where the account cannot be connected. */
 export async function connect(choice: AccountChoice): Promise<void> {
   const signer = await signerOf(choice);
-  change({ signer, session: null });
   store({ choice, session: null });
-  let message: SignInMessage;
+  change({ signer, choice, session: null, problem: null });
+  await signIn();
+}
+
+/** Signs in with the connected account. What goes wrong is in the state: the account stays connected. */
+export async function signIn(): Promise<void> {
+  const { signer, choice } = state;
+  if (signer === null || choice === null) return;
+  change({ problem: null });
   try {
-    const answer = await request<ResourceAnswer<SignInMessage>>("/v1/sign-in/message", {
+    const asked = await request<ResourceAnswer<SignInMessage>>("/v1/sign-in/message", {
       method: "POST",
       body: { account: signer.address },
     });
-    message = answer.data;
+    change({ hasSignIn: true });
+    const { message } = asked.data;
+    const signature = await signer.signText(message);
+    const begun = await request<ResourceAnswer<NewSession>>("/v1/sign-in", { method: "POST", body: { message, signature } });
+    setToken(begun.data.token);
+    store({ choice, session: begun.data });
+    change({ session: begun.data });
   } catch (error) {
+    const problem = asProblem(error);
     // Without sign-in the account can still sign extrinsics.
-    if (error instanceof Problem && error.code === "sign_in_off") {
-      change({ hasSignIn: false });
-      return;
-    }
-    throw error;
+    if (problem.code === "sign_in_off") change({ hasSignIn: false });
+    else change({ problem });
   }
-  change({ hasSignIn: true });
-  const signature = await signer.signText(message.message);
-  const begun = await request<ResourceAnswer<NewSession>>("/v1/sign-in", {
-    method: "POST",
-    body: { message: message.message, signature },
-  });
-  setToken(begun.data.token);
-  store({ choice, session: begun.data });
-  change({ session: begun.data });
 }
+
+whenTokenIsRefused(() => change({ session: null }));
 
 /** Signs out, and forgets the account. */
 export async function disconnect(): Promise<void> {
@@ -81,7 +88,7 @@ export async function disconnect(): Promise<void> {
 function forget(): void {
   setToken(null);
   store(null);
-  change({ signer: null, session: null });
+  change({ signer: null, session: null, choice: null, problem: null });
 }
 
 /** Restores the account of this tab after a reload. A session that the gateway refuses is dropped. */
@@ -89,9 +96,9 @@ export async function restore(): Promise<void> {
   const stored = read();
   if (stored === null) return;
   try {
-    change({ signer: await signerOf(stored.choice) });
+    change({ signer: await signerOf(stored.choice), choice: stored.choice });
   } catch {
-    forget();
+    // The wallet is locked or gone: the person connects again.
     return;
   }
   if (stored.session === null || stored.session.expires_ms <= Date.now()) return;
@@ -100,7 +107,7 @@ export async function restore(): Promise<void> {
     const present = await request<ResourceAnswer<Session>>("/v1/session");
     change({ session: present.data, hasSignIn: true });
   } catch (error) {
-    if (asProblem(error).code === "not_signed_in") setToken(null);
+    change({ problem: asProblem(error) });
   }
 }
 

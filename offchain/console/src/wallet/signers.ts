@@ -54,7 +54,15 @@ export async function accountsOf(extension: string): Promise<InjectedAccount[]> 
   return (await enabled(extension)).accounts.get();
 }
 
+/** Extensions add themselves some time after the page has begun to load. */
+const INJECTED_WITHIN_MS = 2_000;
+const LOOK_EVERY_MS = 100;
+
 async function enabled(extension: string): Promise<Injected> {
+  const until = Date.now() + INJECTED_WITHIN_MS;
+  while (window.injectedWeb3?.[extension] === undefined && Date.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
   const provider = window.injectedWeb3?.[extension];
   if (provider === undefined) throw new Error(`The wallet ${extension} is not installed in this browser.`);
   return provider.enable(ORIGIN);

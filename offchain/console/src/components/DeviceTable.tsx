@@ -24,7 +24,7 @@ export function Simulated(props: { simulated: boolean }) {
 }
 
 export function DeviceTable(props: { rows: readonly Device[]; showsHost?: boolean }) {
-  if (props.rows.length === 0) return <Empty>It has no GPU.</Empty>;
+  if (props.rows.length === 0) return <Empty>There is no GPU.</Empty>;
   return (
     <DataTable
       label="Devices"

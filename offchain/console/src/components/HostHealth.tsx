@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { asProblem, type Problem, request } from "../api/client.ts";
 import type { Device, Host, Page } from "../api/types.ts";
+import { DeviceTable } from "./DeviceTable.tsx";
 import { ProblemNotice } from "./loading.tsx";
 import { Address, Status } from "./parts.tsx";
 import { hostPhrase, type Phrase } from "../lib/states.ts";
@@ -58,7 +59,9 @@ export function HostHealth(props: { hosts: readonly Host[] }) {
           </li>
         ))}
       </ul>
-      {props.hosts.length > MOST_HOSTS && <p class="muted small">GPUs of the first {MOST_HOSTS} hosts are checked here.</p>}
+      <h2>GPUs</h2>
+      {devices !== null && <DeviceTable rows={devices} showsHost />}
+      {props.hosts.length > MOST_HOSTS && <p class="muted small">GPUs of the first {MOST_HOSTS} hosts are shown here.</p>}
     </section>
   );
 }

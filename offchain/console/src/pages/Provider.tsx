@@ -1,6 +1,6 @@
 /** A provider's hosts: health and earnings at a glance, prices beside the market's, drain and claim. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { lazy, useLocation } from "preact-iso";
 import { useAllPages, useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
@@ -17,6 +17,7 @@ import { isAddress } from "../lib/address.ts";
 import { earningsByDay } from "../lib/earnings.ts";
 import { sum } from "../lib/money.ts";
 import { hostPhrase } from "../lib/states.ts";
+import { dayOf } from "../lib/time.ts";
 import { urlWith } from "../lib/url_state.ts";
 import type { CallChoice } from "../wallet/calls.ts";
 import { useWallet } from "../wallet/session.ts";
@@ -89,16 +90,7 @@ function Dashboard(props: { account: string; isOwn: boolean }) {
       <section class="stack">
         <h2>Earnings</h2>
         <Load of={movements} what="earnings">
-          {(rows) =>
-            now === null ? null : (
-              <>
-                <DayChart label={`Payments of leases by day, last ${DAYS} days, GTY`} days={earningsByDay(rows, now, DAYS)} />
-                {!movements.isComplete && (
-                  <p class="muted small">From the newest {rows.length} movements; earlier days may have more.</p>
-                )}
-              </>
-            )
-          }
+          {(rows) => now !== null && <Earnings movements={rows} nowMs={now} isComplete={movements.isComplete} />}
         </Load>
         <p>
           <a href={`/accounts/${name}`}>Every movement, and the CSV</a>
@@ -128,6 +120,28 @@ function Dashboard(props: { account: string; isOwn: boolean }) {
       </section>
       <HostHealth hosts={hosts.data ?? []} />
       {chosen !== null && <CallDialog {...chosen} onClose={() => setChosen(null)} onFinal={refresh} />}
+    </>
+  );
+}
+
+function Earnings(props: { movements: readonly Movement[]; nowMs: number; isComplete: boolean }) {
+  const today = dayOf(props.nowMs);
+  // The chart is drawn again when its days change, and not with every block.
+  const days = useMemo(() => earningsByDay(props.movements, props.nowMs, DAYS), [props.movements, today]);
+  return (
+    <>
+      <ul class="tiles" aria-label="Earnings">
+        <Tile name="Today (UTC)">
+          <Amount value={days.at(-1)?.amount ?? 0n} digits={6} />
+        </Tile>
+        <Tile name={`Last ${DAYS} days`}>
+          <Amount value={sum(days.map((one) => one.amount))} digits={6} />
+        </Tile>
+      </ul>
+      <DayChart label={`Payments of leases by day, last ${DAYS} days, GTY`} days={days} />
+      {!props.isComplete && (
+        <p class="muted small">From the newest {props.movements.length} movements; earlier days may have more.</p>
+      )}
     </>
   );
 }

@@ -26,11 +26,10 @@ async def take(here: Console, path: str, file: Path) -> None:
     await here.loaded()
     await here.page.wait_for_timeout(_SETTLE_MS)
     await here.page.screenshot(path=file)
-    print(file)
+    sys.stdout.write(f"{file}\n")
 
 
 async def main(url: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     task = newest(url, "/v1/tasks?state=Settled&limit=1") or newest(url, "/v1/tasks?limit=1")
     host = newest(url, "/v1/hosts?limit=1")
     pages = {"explorer": "/", "market": "/market", "launch": "/launch", "operator": "/operator"}
@@ -47,4 +46,6 @@ async def main(url: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1].rstrip("/"), Path(sys.argv[2])))
+    pictures = Path(sys.argv[2])
+    pictures.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(sys.argv[1].rstrip("/"), pictures))

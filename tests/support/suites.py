@@ -142,7 +142,12 @@ SUITES: Final = (
         150,
         ("tests/acceptance/test_up.py", "tests/acceptance/test_release.py", "tests/acceptance/test_container_rpc.py"),
     ),
-    Suite("console", "the web console: its functions, its assets, and its pages in a browser", 180, ("tests/acceptance/console",)),
+    Suite(
+        "console",
+        "the web console: its functions, its assets, and its pages in a browser",
+        180,
+        ("tests/acceptance/console",),
+    ),
     Suite("faults", "every process killed once under load", 200, ("tests/acceptance/faults",)),
     Suite(
         "storm",

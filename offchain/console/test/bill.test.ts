@@ -52,7 +52,8 @@ it("is at most the deposit", () => {
 });
 
 it("owes nothing where a job's host is at fault", () => {
-  for (const reason of ["HostLost", "HostRefused(DriverError)", "GangAborted"]) expect(check({ reason }).verdict).toBe("nothing");
+  for (const reason of ["HostLost", "HostRefused(DriverError)", "GangAborted"])
+    expect(check({ reason }).verdict).toBe("nothing");
   expect(check({ reason: "HostLost", paid: "7" }).verdict).toBe("unclear");
 });
 

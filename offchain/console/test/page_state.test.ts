@@ -102,7 +102,11 @@ it("folds schedulers from their events", () => {
 
 it("sums a provider's payments by day, and nothing else", () => {
   const day = Date.UTC(2026, 10, 27);
-  const movement = (time_ms: number, category: string, free_change: string | null) => ({ time_ms, category, free_change });
+  const movement = (time_ms: number, category: string, free_change: string | null) => ({
+    time_ms,
+    category,
+    free_change,
+  });
   const found = earningsByDay(
     [
       movement(day + 5, "payment", "9007199254740993"),

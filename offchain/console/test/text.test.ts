@@ -36,7 +36,8 @@ describe("events", () => {
   });
 
   it("with fields that are missing or odd do not fail", () => {
-    for (const name of ["Assigned", "PodReported", "Settled", "Rated", "LeaseMoved"]) expect(event(name, {})).toBeTruthy();
+    for (const name of ["Assigned", "PodReported", "Settled", "Rated", "LeaseMoved"])
+      expect(event(name, {})).toBeTruthy();
     expect(event("Extended", { amount: "no number" }, null, "Leases")).toContain("no number");
   });
 });

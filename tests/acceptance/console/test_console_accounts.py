@@ -171,7 +171,9 @@ async def test_what_the_chain_would_refuse_is_said_before_signing(here: Console)
     await page.get_by_label("Amount (GTY)").fill("5000")
     await page.get_by_role("button", name="Review").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog.get_by_role("alert").or_(dialog.get_by_text("This would be refused now"))).to_contain_text("less than")
+    await expect(dialog.get_by_role("alert").or_(dialog.get_by_text("This would be refused now"))).to_contain_text(
+        "less than"
+    )
 
 
 async def test_a_statement_covers_the_days_that_were_chosen(here: Console) -> None:

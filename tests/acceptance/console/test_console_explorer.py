@@ -46,7 +46,9 @@ async def test_a_task_has_its_timeline_leases_and_payments(here: Console, gatewa
     await expect(timeline.first).to_contain_text("Submitted")
     await expect(page.get_by_text("Settled: the bills are paid")).to_be_visible()
     await expect(page.get_by_text("equals what the task has paid")).to_be_visible()
-    await expect(page.get_by_role("link", name=f"pod {lease.pod}, attempt {lease.generation + 1}").first).to_be_visible()
+    await expect(
+        page.get_by_role("link", name=f"pod {lease.pod}, attempt {lease.generation + 1}").first
+    ).to_be_visible()
     await expect(page.get_by_text(f"gantry audit prove task {task.task}")).to_be_visible()
     await timeline.first.locator("summary").click()
     await expect(timeline.first.locator("dl")).to_contain_text("manifest_digest")

@@ -66,7 +66,13 @@ export async function request<T>(path: string, options: RequestOptions = {}): Pr
     answer = await fetch(path, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem(0, "unreachable", "The gateway cannot be reached.", "Check your connection; the page asks again.", null);
+    throw new Problem(
+      0,
+      "unreachable",
+      "The gateway cannot be reached.",
+      "Check your connection; the page asks again.",
+      null,
+    );
   }
   const body: unknown = await answer.json().catch(() => null);
   if (!answer.ok) {

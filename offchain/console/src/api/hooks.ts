@@ -34,7 +34,8 @@ export function useResource<T>(path: string | null): Loaded<T> {
         const problem = asProblem(error);
         setFailed({ path, problem });
         // What may be right a little later: no connection, an index that is not ready, too many requests.
-        if (problem.status === 0 || problem.status === 429 || problem.status === 503) retry = setTimeout(reload, RETRY_MS);
+        if (problem.status === 0 || problem.status === 429 || problem.status === 503)
+          retry = setTimeout(reload, RETRY_MS);
       },
     );
     return () => {

@@ -26,9 +26,15 @@ function KeyList(props: { roles: readonly string[] }) {
   const add = (event: Event & { currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget);
-    const body = { name: String(fields.get("name")), scopes: fields.getAll("scopes").map(String), days: Number(fields.get("days")) };
+    const body = {
+      name: String(fields.get("name")),
+      scopes: fields.getAll("scopes").map(String),
+      days: Number(fields.get("days")),
+    };
     attempt(
-      request<ResourceAnswer<NewApiKey>>("/v1/api-keys", { method: "POST", body }).then((answer) => setMade(answer.data)),
+      request<ResourceAnswer<NewApiKey>>("/v1/api-keys", { method: "POST", body }).then((answer) =>
+        setMade(answer.data),
+      ),
     );
   };
   return (

@@ -88,12 +88,19 @@ export function Transfer() {
         </label>
         <label class="field">
           Amount (GTY)
-          <input inputMode="decimal" value={amount} maxLength={40} onInput={(event) => setAmount(event.currentTarget.value)} />
+          <input
+            inputMode="decimal"
+            value={amount}
+            maxLength={40}
+            onInput={(event) => setAmount(event.currentTarget.value)}
+          />
         </label>
         <button type="submit">Review</button>
       </form>
       <Wrong>{wrong}</Wrong>
-      {call !== null && <CallDialog title="Transfer coins" call={call} onClose={() => setCall(null)} onFinal={() => undefined} />}
+      {call !== null && (
+        <CallDialog title="Transfer coins" call={call} onClose={() => setCall(null)} onFinal={() => undefined} />
+      )}
     </section>
   );
 }

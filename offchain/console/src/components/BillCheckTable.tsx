@@ -23,8 +23,8 @@ export function BillCheckTable(props: { leases: readonly Lease[]; kind: string; 
   return (
     <>
       <p class="muted">
-        This page computes each lease again from its rate and times (<code>rate × ms / 3,600,000</code>, rounded down, at most the
-        deposit) and compares the amount with the chain's.
+        This page computes each lease again from its rate and times (<code>rate × ms / 3,600,000</code>, rounded down,
+        at most the deposit) and compares the amount with the chain's.
       </p>
       <DataTable
         label="Bill by lease, computed again"
@@ -39,12 +39,20 @@ export function BillCheckTable(props: { leases: readonly Lease[]; kind: string; 
               </a>
             ),
           },
-          { title: "Rate per hour", right: true, cell: ({ lease }) => <Amount value={lease.rate_per_hour} digits={6} /> },
+          {
+            title: "Rate per hour",
+            right: true,
+            cell: ({ lease }) => <Amount value={lease.rate_per_hour} digits={6} />,
+          },
           {
             title: "Billed time",
             right: true,
             cell: ({ check }) =>
-              check.billedMs === null ? "" : <span title={`${check.billedMs} ms`}>{formatDuration(check.billedMs)}</span>,
+              check.billedMs === null ? (
+                ""
+              ) : (
+                <span title={`${check.billedMs} ms`}>{formatDuration(check.billedMs)}</span>
+              ),
           },
           { title: "Computed", right: true, cell: ({ check }) => <Amount value={check.computed} /> },
           { title: "On the chain", right: true, cell: ({ check }) => <Amount value={check.recorded} /> },

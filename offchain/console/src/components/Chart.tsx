@@ -31,7 +31,11 @@ export function DayChart(props: { label: string; days: readonly DayAmount[] }) {
     // Pixels need no exact amounts; the table below has them.
     const amounts = props.days.map((one) => Number(one.amount) / 1e12);
     const text = colour("--muted");
-    const axis = { stroke: text, grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+    const axis = {
+      stroke: text,
+      grid: { stroke: colour("--line"), width: 1 },
+      ticks: { stroke: colour("--line"), width: 1 },
+    };
     const bars = uPlot.paths.bars?.({ size: [0.7, 60] });
     const chart = new uPlot(
       {

@@ -43,15 +43,16 @@ export function Connect() {
   return (
     <>
       <Heading title="Connect an account">
-        Your wallet signs a text that proves that the account is yours. This costs nothing and sends nothing to the chain.
+        Your wallet signs a text that proves that the account is yours. This costs nothing and sends nothing to the
+        chain.
       </Heading>
       {problem !== null && <ProblemNotice problem={problem} />}
       <section class="stack">
         <h2>Wallets in this browser</h2>
         {found.length === 0 ? (
           <Empty>
-            No wallet extension was found. Install one for Substrate chains (polkadot.js, Talisman, SubWallet), then load this page
-            again.
+            No wallet extension was found. Install one for Substrate chains (polkadot.js, Talisman, SubWallet), then
+            load this page again.
           </Empty>
         ) : (
           <div class="row">
@@ -86,8 +87,8 @@ export function Connect() {
         <section class="stack">
           <h2>Development accounts</h2>
           <p class="muted">
-            This is a development network. The keys of these accounts are public and made in your browser; coins on them are worth
-            nothing.
+            This is a development network. The keys of these accounts are public and made in your browser; coins on them
+            are worth nothing.
           </p>
           <div class="row">
             {DEVELOPMENT_PATHS.map((path) => (

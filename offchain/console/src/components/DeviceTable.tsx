@@ -47,7 +47,11 @@ export function DeviceTable(props: { rows: readonly Device[]; showsHost?: boolea
         { title: "Memory", right: true, cell: (row) => `${Math.round(row.vram_mib / 1024)} GiB` },
         { title: "State", cell: (row) => <Status phrase={devicePhrase(row)} /> },
         { title: "Genuine", minor: true, cell: (row) => (row.attested ? "proved by a challenge" : "not proved") },
-        { title: "Shared by", minor: true, cell: (row) => (row.shared_by === null ? "" : <Address account={row.shared_by} />) },
+        {
+          title: "Shared by",
+          minor: true,
+          cell: (row) => (row.shared_by === null ? "" : <Address account={row.shared_by} />),
+        },
       ]}
     />
   );

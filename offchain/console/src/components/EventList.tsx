@@ -45,7 +45,9 @@ export function EventList(props: {
               </summary>
               <div class="stack">
                 {event.documentation && <p class="muted">{event.documentation}</p>}
-                <Facts facts={Object.entries(event.fields).map(([name, value]) => [name, <EventValue value={value} />])} />
+                <Facts
+                  facts={Object.entries(event.fields).map(([name, value]) => [name, <EventValue value={value} />])}
+                />
               </div>
             </details>
           </li>

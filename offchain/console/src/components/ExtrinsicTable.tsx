@@ -25,8 +25,17 @@ export function ExtrinsicTable(props: { rows: readonly Extrinsic[] }) {
         { title: "Index", right: true, cell: (row) => row.index },
         { title: "Call", cell: (row) => <code>{row.call ?? "not in the index"}</code> },
         { title: "Result", cell: (row) => <Status phrase={extrinsicPhrase(row)} /> },
-        { title: "Signer", minor: true, cell: (row) => (row.signer === null ? "the block's author" : <Address account={row.signer} />) },
-        { title: "Fee", right: true, minor: true, cell: (row) => (row.fee === null ? "none" : <Amount value={row.fee} digits={6} />) },
+        {
+          title: "Signer",
+          minor: true,
+          cell: (row) => (row.signer === null ? "the block's author" : <Address account={row.signer} />),
+        },
+        {
+          title: "Fee",
+          right: true,
+          minor: true,
+          cell: (row) => (row.fee === null ? "none" : <Amount value={row.fee} digits={6} />),
+        },
         { title: "Hash", cell: (row) => <Hash hash={row.hash} href={`/extrinsics/${row.hash}`} /> },
       ]}
     />

@@ -12,7 +12,11 @@ import { hostPhrase, type Phrase } from "../lib/states.ts";
 const MOST_HOSTS = 50;
 const UNHEALTHY: Phrase = { icon: "failed", text: "unhealthy", tone: "bad" };
 const CHALLENGED: Phrase = { icon: "flag", text: "being challenged", tone: "warn" };
-const WELL: Phrase = { icon: "done", text: "no host is offline or suspended, no GPU is unhealthy or challenged", tone: "good" };
+const WELL: Phrase = {
+  icon: "done",
+  text: "no host is offline or suspended, no GPU is unhealthy or challenged",
+  tone: "good",
+};
 
 export function HostHealth(props: { hosts: readonly Host[] }) {
   const [devices, setDevices] = useState<Device[] | null>(null);
@@ -61,7 +65,9 @@ export function HostHealth(props: { hosts: readonly Host[] }) {
       </ul>
       <h2>GPUs</h2>
       {devices !== null && <DeviceTable rows={devices} showsHost />}
-      {props.hosts.length > MOST_HOSTS && <p class="muted small">GPUs of the first {MOST_HOSTS} hosts are shown here.</p>}
+      {props.hosts.length > MOST_HOSTS && (
+        <p class="muted small">GPUs of the first {MOST_HOSTS} hosts are shown here.</p>
+      )}
     </section>
   );
 }

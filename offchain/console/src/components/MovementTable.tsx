@@ -44,12 +44,21 @@ export function MovementTable(props: {
             </span>
           ),
         },
-        { title: "With", minor: true, cell: (row) => (row.counterparty === null ? "" : <Address account={row.counterparty} />) },
+        {
+          title: "With",
+          minor: true,
+          cell: (row) => (row.counterparty === null ? "" : <Address account={row.counterparty} />),
+        },
         { title: "Amount", right: true, minor: true, cell: (row) => <Amount value={row.amount} digits={6} /> },
         { title: "Free", right: true, cell: (row) => <Change value={row.free_change} digits={6} /> },
         { title: "On hold", right: true, cell: (row) => <Change value={row.held_change} digits={6} /> },
         { title: "Free after", right: true, cell: (row) => <Amount value={row.free_total} digits={6} unit={false} /> },
-        { title: "On hold after", right: true, minor: true, cell: (row) => <Amount value={row.held_total} digits={6} unit={false} /> },
+        {
+          title: "On hold after",
+          right: true,
+          minor: true,
+          cell: (row) => <Amount value={row.held_total} digits={6} unit={false} />,
+        },
       ]}
     />
   );

@@ -37,7 +37,12 @@ export function PriceForm(props: { offers: readonly Offer[]; onChoose: (call: Ca
       </label>
       <label class="field">
         New list price an hour (GTY)
-        <input inputMode="decimal" maxLength={40} value={price} onInput={(event) => setPrice(event.currentTarget.value)} />
+        <input
+          inputMode="decimal"
+          maxLength={40}
+          value={price}
+          onInput={(event) => setPrice(event.currentTarget.value)}
+        />
       </label>
       <button type="submit">Change the price</button>
       <p class="muted small">List price now: {formatAmount(listPrice(offer))} GTY.</p>

@@ -10,7 +10,9 @@ export function Reclaim(props: { lease: Lease; kind: string; onDone: () => void 
   const { signer } = useWallet();
   const [isOpen, setIsOpen] = useState(false);
   const canReclaim = signer !== null && props.kind !== "Job" && props.lease.ended_ms === null;
-  const host = useResource<ResourceAnswer<Host>>(canReclaim ? `/v1/hosts/${encodeURIComponent(props.lease.host)}` : null);
+  const host = useResource<ResourceAnswer<Host>>(
+    canReclaim ? `/v1/hosts/${encodeURIComponent(props.lease.host)}` : null,
+  );
   if (!canReclaim || host.data?.data.provider !== signer.address) return null;
   return (
     <section class="card stack no-print">

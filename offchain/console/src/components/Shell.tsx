@@ -91,7 +91,8 @@ function LastBlock() {
   if (block === null) return null;
   return (
     <p>
-      Last final block of the index: <a href={`/blocks/${block.number}`}>{block.number}</a>, {formatTime(block.time_ms)}.
+      Last final block of the index: <a href={`/blocks/${block.number}`}>{block.number}</a>, {formatTime(block.time_ms)}
+      .
     </p>
   );
 }

@@ -11,7 +11,12 @@ import { Amount, Facts } from "./parts.tsx";
 
 const MOST_PAGES = 20;
 
-export function Statement(props: { account: string; from: string; to: string; href: (from: string, to: string) => string }) {
+export function Statement(props: {
+  account: string;
+  from: string;
+  to: string;
+  href: (from: string, to: string) => string;
+}) {
   const name = encodeURIComponent(props.account);
   const movements = useAllPages<Movement>(`/v1/accounts/${name}/movements?limit=500`, MOST_PAGES);
   return (
@@ -43,7 +48,10 @@ export function Statement(props: { account: string; from: string; to: string; hr
                     ["Movements", chosen.length],
                     ["Change of free coins", <Amount value={changes((row) => row.free_change)} />],
                     ["Change of coins on hold", <Amount value={changes((row) => row.held_change)} />],
-                    ["Fees paid", <Amount value={sum(chosen.filter((row) => row.category === "fee").map((row) => row.amount))} />],
+                    [
+                      "Fees paid",
+                      <Amount value={sum(chosen.filter((row) => row.category === "fee").map((row) => row.amount))} />,
+                    ],
                   ]}
                 />
               </div>

@@ -85,7 +85,11 @@ export function TaskActions(props: ActionsProps) {
         />
       )}
       {state === "Reported" && (
-        <Dispute onChoose={(digest) => choose("Dispute the result", { action: "task.dispute", ...forTask, evidence_sha256: digest })} />
+        <Dispute
+          onChoose={(digest) =>
+            choose("Dispute the result", { action: "task.dispute", ...forTask, evidence_sha256: digest })
+          }
+        />
       )}
       {canRate && <Rate onChoose={(stars) => choose("Rate the hosts", { action: "task.rate", ...forTask, stars })} />}
       {chosen !== null && <CallDialog {...chosen} onClose={() => setChosen(null)} onFinal={props.onDone} />}
@@ -122,7 +126,12 @@ function NumberAction(props: {
       <label class="field">
         {props.label}
         <span class="row">
-          <input inputMode="decimal" value={text} maxLength={40} onInput={(event) => setText(event.currentTarget.value)} />
+          <input
+            inputMode="decimal"
+            value={text}
+            maxLength={40}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
           <button type="submit">{props.button}</button>
         </span>
       </label>

@@ -12,8 +12,8 @@ export function Verify(props: { subject: string; file: string; isFinal?: boolean
     <section class="stack no-print">
       <h2>Verify offline</h2>
       <p class="muted">
-        A gateway can show wrong numbers. These commands fetch a proof from any node, check it against the genesis hash alone, and
-        compute the bills again. Take the genesis hash from a source that you trust, not from here.
+        A gateway can show wrong numbers. These commands fetch a proof from any node, check it against the genesis hash
+        alone, and compute the bills again. Take the genesis hash from a source that you trust, not from here.
         {props.isFinal === true && " A task that has been final for long needs --at with the block of its last event."}
       </p>
       <div class="row">

@@ -54,7 +54,14 @@ export interface BillCheck {
 /** Ends of a lease that are billed by the task's unit. */
 const BY_UNIT = new Set(["Completed", "Cancelled", "TenantEnded", "Expired", "ScaledDown", "Depleted", "DataMoved"]);
 /** Ends of a job's lease for which nothing is owed; services and rentals pay pro rata for the first three. */
-const FORFEITED = new Set(["HostRefused", "StartTimeout", "HostLost", "DurationExceeded", "GangAborted", "NoAgreement"]);
+const FORFEITED = new Set([
+  "HostRefused",
+  "StartTimeout",
+  "HostLost",
+  "DurationExceeded",
+  "GangAborted",
+  "NoAgreement",
+]);
 
 /** Returns the amount for a time by a unit, at most the deposit: whole started units in advance, or pro rata. */
 export function owedFor(unit: BillingUnit, deposit: bigint, rate: bigint, elapsedMs: number): bigint {
@@ -140,7 +147,8 @@ function neverStarted(
   const waited = Math.max(0, lease.ended_ms - lease.assigned_ms);
   const product = rateForTime(rate, BigInt(waited));
   const charge = product < deposit ? product : deposit;
-  if (charge === recorded) return made("agrees", charge, waited, "Charge for the reserved place, from assignment to end.");
+  if (charge === recorded)
+    return made("agrees", charge, waited, "Charge for the reserved place, from assignment to end.");
   return made(
     "unclear",
     charge,

@@ -18,7 +18,8 @@ export function earningsByDay(
   for (const one of movements) {
     const change = BigInt(one.free_change ?? "0");
     const before = found.get(dayOf(one.time_ms));
-    if (one.category === "payment" && change > 0n && before !== undefined) found.set(dayOf(one.time_ms), before + change);
+    if (one.category === "payment" && change > 0n && before !== undefined)
+      found.set(dayOf(one.time_ms), before + change);
   }
   return [...found].map(([day, amount]) => ({ day, amount }));
 }

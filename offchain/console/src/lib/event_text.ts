@@ -20,7 +20,8 @@ export function valueText(value: unknown): string {
   if (typeof value === "object") {
     const entries = Object.entries(value);
     const only = entries[0];
-    if (entries.length === 1 && only !== undefined && /^[A-Z]/.test(only[0])) return `${only[0]}(${valueText(only[1])})`;
+    if (entries.length === 1 && only !== undefined && /^[A-Z]/.test(only[0]))
+      return `${only[0]}(${valueText(only[1])})`;
     return entries.map(([name, one]) => `${name}: ${valueText(one)}`).join(", ");
   }
   return String(value);
@@ -37,7 +38,8 @@ const reason = (value: unknown): string => reasonText(valueText(value));
 const who = (value: unknown): string => shortAddress(String(value));
 
 const SENTENCES: Readonly<Record<string, (fields: Fields) => string>> = {
-  "Tasks.Submitted": (f) => (Number(f["count"]) > 1 ? `Submitted with ${Number(f["count"]) - 1} more tasks` : "Submitted"),
+  "Tasks.Submitted": (f) =>
+    Number(f["count"]) > 1 ? `Submitted with ${Number(f["count"]) - 1} more tasks` : "Submitted",
   "Tasks.Assigned": (f) => {
     const leases = Array.isArray(f["leases"]) ? f["leases"] : [];
     const hosts = leases.map((one: unknown) => (Array.isArray(one) ? who(one[1]) : "a host"));
@@ -46,7 +48,9 @@ const SENTENCES: Readonly<Record<string, (fields: Fields) => string>> = {
   "Tasks.PodStarted": () => "A pod started",
   "Tasks.PodReported": (f) => {
     const result = (f["result"] ?? {}) as Fields;
-    return result["exit_code"] === undefined ? "A pod reported its result" : `A pod ended with exit code ${valueText(result["exit_code"])}`;
+    return result["exit_code"] === undefined
+      ? "A pod reported its result"
+      : `A pod ended with exit code ${valueText(result["exit_code"])}`;
   },
   "Tasks.Requeued": (f) => `Queued again: ${reason(f["reason"])}`,
   "Tasks.PodLost": (f) => `A pod was lost: ${reason(f["reason"])}`,

@@ -28,7 +28,9 @@ export const ICONS = {
   question: { path: "M5.5 6a2.5 2.5 0 1 1 3.6 2.2C8.3 8.6 8 9 8 10M8 12.8v.400" },
   simulated: { path: "M1.5 6c2-2.5 4-2.5 6.5 0s4.5 2.5 6.5 0M1.5 11c2-2.5 4-2.5 6.5 0s4.5 2.5 6.5 0" },
   copy: { path: "M5.5 5.5h8v8h-8ZM10.5 5.5v-3h-8v8h3" },
-  sun: { path: "M11 8a3 3 0 1 1-6 0 3 3 0 0 1 6 0ZM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1" },
+  sun: {
+    path: "M11 8a3 3 0 1 1-6 0 3 3 0 0 1 6 0ZM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1",
+  },
   moon: { path: "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7Z" },
   up: { path: "M3 11l5-6 5 6Z", filled: true },
   down: { path: "M3 5l5 6 5-6Z", filled: true },

@@ -29,7 +29,9 @@ export function findings(facts: HealthFacts): Finding[] {
   const bad = (text: string): void => void found.push({ severity: "bad", text });
   const warn = (text: string): void => void found.push({ severity: "warn", text });
   if (facts.blockMs !== null && facts.nowMs - facts.blockMs > MOST_BLOCK_AGE_MS) {
-    bad(`The last final block of the index is ${formatDuration(facts.nowMs - facts.blockMs)} old: finality, the indexer or this machine's clock.`);
+    bad(
+      `The last final block of the index is ${formatDuration(facts.nowMs - facts.blockMs)} old: finality, the indexer or this machine's clock.`,
+    );
   }
   if (facts.schedulers === 0) bad("No scheduler is bonded, so no task is assigned.");
   const offline = facts.hosts.filter((host) => host.status === "Offline").length;
@@ -38,7 +40,8 @@ export function findings(facts: HealthFacts): Finding[] {
   const waiting = facts.queued.filter(
     (task) => facts.blockMs !== null && facts.blockMs - task.changed_ms > MOST_WAITING_MS,
   ).length;
-  if (waiting > 0) bad(`${count(waiting, "task waits", "tasks wait")} for a host for more than ${formatDuration(MOST_WAITING_MS)}.`);
+  if (waiting > 0)
+    bad(`${count(waiting, "task waits", "tasks wait")} for a host for more than ${formatDuration(MOST_WAITING_MS)}.`);
   if (offline > 0) warn(`${count(offline, "host is", "hosts are")} offline.`);
   const suspended = facts.hosts.filter((host) => host.status.startsWith("Suspended")).length;
   if (suspended > 0) warn(`${count(suspended, "host is", "hosts are")} suspended.`);

@@ -53,7 +53,9 @@ export function AccountCoins() {
       )}
       <Tabs label="Views of the account" tabs={TABS} current={state.tab} href={(tab) => to({ tab })} />
       {state.tab === "coins" && <Movements account={account} after={state.after} href={(after) => to({ after })} />}
-      {state.tab === "tasks" && <TaskTable of={tasks} pageHref={(after) => to({ after })} isFirst={state.after === ""} />}
+      {state.tab === "tasks" && (
+        <TaskTable of={tasks} pageHref={(after) => to({ after })} isFirst={state.after === ""} />
+      )}
       {state.tab === "hosts" && (
         <HostTable
           of={hosts}

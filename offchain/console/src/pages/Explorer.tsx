@@ -28,7 +28,10 @@ export function Explorer() {
       </Heading>
       <ul class="tiles" aria-label="The network now">
         <Tile name="Last final block">{blocks.data === null ? "…" : blocks.data.as_of.number}</Tile>
-        <Tile name="GPUs free now" note={market.data === null ? undefined : `of ${total((row) => row.gpus)} on hosts that take leases`}>
+        <Tile
+          name="GPUs free now"
+          note={market.data === null ? undefined : `of ${total((row) => row.gpus)} on hosts that take leases`}
+        >
           {market.data === null ? "…" : total((row) => row.gpus_free)}
         </Tile>
         <Tile name="GPU models">{market.data === null ? "…" : new Set(gpus.map((row) => row.model)).size}</Tile>

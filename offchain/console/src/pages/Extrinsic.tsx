@@ -61,10 +61,16 @@ function OneExtrinsic(props: { row: Extrinsic }) {
               </>,
             ],
             ["Time", <Time ms={row.time_ms} />],
-            ["Signer", row.signer === null ? "none: the block's author added it" : <Address account={row.signer} whole />],
+            [
+              "Signer",
+              row.signer === null ? "none: the block's author added it" : <Address account={row.signer} whole />,
+            ],
             ["Fee", row.fee === null ? "none" : <Amount value={row.fee} />],
             ["Tip", row.tip === null || row.tip === "0" ? undefined : <Amount value={row.tip} />],
-            ["Paid by", row.payer === null || row.payer === row.signer ? undefined : <Address account={row.payer} whole />],
+            [
+              "Paid by",
+              row.payer === null || row.payer === row.signer ? undefined : <Address account={row.payer} whole />,
+            ],
             ["Hash", <Hash hash={row.hash} whole />],
           ]}
         />

@@ -91,7 +91,13 @@ export function HostPage() {
             <section class="stack">
               <h2>Price list</h2>
               <Load of={offers} what="prices">
-                {(page) => (page.data[0] === undefined ? <Empty>The index has not read its prices yet.</Empty> : <Prices offer={page.data[0]} />)}
+                {(page) =>
+                  page.data[0] === undefined ? (
+                    <Empty>The index has not read its prices yet.</Empty>
+                  ) : (
+                    <Prices offer={page.data[0]} />
+                  )
+                }
               </Load>
             </section>
             <section class="stack">
@@ -107,7 +113,11 @@ export function HostPage() {
                   { title: "Task", cell: (row) => <a href={`/tasks/${row.task}`}>{row.task}</a> },
                   { title: "State", cell: (row) => <Status phrase={leasePhrase(row.state, row.reason)} /> },
                   { title: "Assigned", minor: true, cell: (row) => <Time ms={row.assigned_ms} /> },
-                  { title: "Rate per hour", right: true, cell: (row) => <Amount value={row.rate_per_hour} digits={6} /> },
+                  {
+                    title: "Rate per hour",
+                    right: true,
+                    cell: (row) => <Amount value={row.rate_per_hour} digits={6} />,
+                  },
                   { title: "Paid", right: true, cell: (row) => <Amount value={row.paid} digits={6} /> },
                 ]}
               />

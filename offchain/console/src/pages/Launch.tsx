@@ -29,7 +29,11 @@ function useCheck(manifest: string, account: string | null, variables: Values) {
     if (asked.manifest.trim() === "") return undefined;
     const controller = new AbortController();
     let retry: ReturnType<typeof setTimeout> | undefined;
-    const body = { manifest: asked.manifest, variables: asked.variables, ...(asked.account === null ? {} : { account: asked.account }) };
+    const body = {
+      manifest: asked.manifest,
+      variables: asked.variables,
+      ...(asked.account === null ? {} : { account: asked.account }),
+    };
     const ask = (): void =>
       void request<ManifestCheck>("/v1/manifests/check", { method: "POST", body, signal: controller.signal }).then(
         (check) => {
@@ -91,7 +95,11 @@ export function Launch() {
                 <li class="tile stack" key={template.name}>
                   <h3>{template.title}</h3>
                   <p class="muted small">{template.description}</p>
-                  <button type="button" onClick={() => choose(template)} aria-label={`Use the template ${template.title}`}>
+                  <button
+                    type="button"
+                    onClick={() => choose(template)}
+                    aria-label={`Use the template ${template.title}`}
+                  >
                     Use this
                   </button>
                 </li>
@@ -102,11 +110,22 @@ export function Launch() {
       </section>
       <section class="stack" ref={editor}>
         <h2>2. Edit the manifest</h2>
-        <p class="muted small">A manifest is public and stays in the history of the chain: write no passwords or keys into it.</p>
-        <ManifestEditor text={text} errors={isCurrent && check !== null ? check.errors : []} target={target} onInput={setText} />
+        <p class="muted small">
+          A manifest is public and stays in the history of the chain: write no passwords or keys into it.
+        </p>
+        <ManifestEditor
+          text={text}
+          errors={isCurrent && check !== null ? check.errors : []}
+          target={target}
+          onInput={setText}
+        />
         {names.length > 0 && <Variables names={names} values={values} onChange={setValues} />}
         {problem !== null && <ProblemNotice problem={problem} />}
-        <Errors check={text.trim() === "" ? null : check} isCurrent={isCurrent} onLine={(line) => setTarget({ line })} />
+        <Errors
+          check={text.trim() === "" ? null : check}
+          isCurrent={isCurrent}
+          onLine={(line) => setTarget({ line })}
+        />
       </section>
       <section class="stack">
         <h2>3. Price and start</h2>
@@ -177,7 +196,8 @@ function Errors(props: { check: ManifestCheck | null; isCurrent: boolean; onLine
 
 function Forecast(props: { check: ManifestCheck | null; isCurrent: boolean }) {
   const { check } = props;
-  if (check === null) return <Empty>The price and the expected start appear here as soon as the manifest is valid.</Empty>;
+  if (check === null)
+    return <Empty>The price and the expected start appear here as soon as the manifest is valid.</Empty>;
   if (!props.isCurrent) return <Loading what="price and start" />;
   if (!check.valid) return <Empty>Correct the manifest first.</Empty>;
   const price = check.price;
@@ -193,7 +213,8 @@ function Forecast(props: { check: ManifestCheck | null; isCurrent: boolean }) {
               <Amount value={price.lowest_per_hour} digits={6} />
             ) : (
               <>
-                <Amount value={price.lowest_per_hour} digits={6} /> to <Amount value={price.highest_per_hour} digits={6} />
+                <Amount value={price.lowest_per_hour} digits={6} /> to{" "}
+                <Amount value={price.highest_per_hour} digits={6} />
               </>
             ),
           ],
@@ -204,7 +225,8 @@ function Forecast(props: { check: ManifestCheck | null; isCurrent: boolean }) {
               check.start
             ) : (
               <>
-                {relativeTime(check.expected_start_ms, check.as_of.time_ms)} ({formatTime(check.expected_start_ms)}): {check.start}
+                {relativeTime(check.expected_start_ms, check.as_of.time_ms)} ({formatTime(check.expected_start_ms)}):{" "}
+                {check.start}
               </>
             ),
           ],

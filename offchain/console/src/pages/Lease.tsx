@@ -17,7 +17,9 @@ export function LeasePage() {
   const lease = useResource<ResourceAnswer<Lease>>(`/v1/leases/${encodeURIComponent(number)}`);
   const of = lease.data?.data.task;
   const task = useResource<ResourceAnswer<Task>>(of === undefined ? null : `/v1/tasks/${of}`);
-  const bills = useResource<Page<Bill>>(of === undefined ? null : `/v1/leases/${encodeURIComponent(number)}/bills?limit=500`);
+  const bills = useResource<Page<Bill>>(
+    of === undefined ? null : `/v1/leases/${encodeURIComponent(number)}/bills?limit=500`,
+  );
   return (
     <>
       <Heading title={`Lease ${number}`}>

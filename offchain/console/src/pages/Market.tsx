@@ -55,9 +55,19 @@ export function MarketPage() {
                   {
                     title: "Lowest price with a free one",
                     right: true,
-                    cell: (row) => (row.lowest_free_price === null ? "none free" : <Amount value={row.lowest_free_price} digits={6} />),
+                    cell: (row) =>
+                      row.lowest_free_price === null ? (
+                        "none free"
+                      ) : (
+                        <Amount value={row.lowest_free_price} digits={6} />
+                      ),
                   },
-                  { title: "Median price", right: true, minor: true, cell: (row) => <Amount value={row.median_price} digits={6} /> },
+                  {
+                    title: "Median price",
+                    right: true,
+                    minor: true,
+                    cell: (row) => <Amount value={row.median_price} digits={6} />,
+                  },
                 ]}
               />
             )
@@ -73,23 +83,28 @@ export function MarketPage() {
   );
 }
 
-function Filters(props: { state: MarketState; to: (change: Partial<MarketState>) => string; models: readonly Market[] }) {
+function Filters(props: {
+  state: MarketState;
+  to: (change: Partial<MarketState>) => string;
+  models: readonly Market[];
+}) {
   const { route } = useLocation();
   const { state, to } = props;
   const [wrong, setWrong] = useState("");
-  const change = (name: keyof MarketState) => (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) => {
-    const value = event.currentTarget.value.trim();
-    if (name === "max_price" && value !== "") {
-      try {
-        parseAmount(value);
-      } catch (error) {
-        setWrong(error instanceof Error ? error.message : String(error));
-        return;
+  const change =
+    (name: keyof MarketState) => (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) => {
+      const value = event.currentTarget.value.trim();
+      if (name === "max_price" && value !== "") {
+        try {
+          parseAmount(value);
+        } catch (error) {
+          setWrong(error instanceof Error ? error.message : String(error));
+          return;
+        }
       }
-    }
-    setWrong("");
-    route(to({ [name]: value }));
-  };
+      setWrong("");
+      route(to({ [name]: value }));
+    };
   const names = [...new Set(props.models.flatMap((row) => (row.model === null ? [] : [row.model])))];
   return (
     <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>

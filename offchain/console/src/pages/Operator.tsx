@@ -66,7 +66,8 @@ export function Operator() {
     queued: inState("Queued"),
     disputed: inState("Disputed").length,
     // Bonds that are older than the index's events are not known.
-    schedulers: schedulers === null || schedulers.length === 0 ? null : schedulers.filter((one) => one.state === "bonded").length,
+    schedulers:
+      schedulers === null || schedulers.length === 0 ? null : schedulers.filter((one) => one.state === "bonded").length,
   };
   return (
     <>
@@ -163,7 +164,11 @@ function LongestWaiting(props: { tasks: readonly Task[]; blockMs: number | null 
       columns={[
         { title: "Task", cell: (row) => <a href={`/tasks/${row.task}`}>{row.task}</a> },
         { title: "Kind", cell: (row) => row.kind.toLowerCase() },
-        { title: "Waits", right: true, cell: (row) => (props.blockMs === null ? "" : formatDuration(props.blockMs - row.changed_ms)) },
+        {
+          title: "Waits",
+          right: true,
+          cell: (row) => (props.blockMs === null ? "" : formatDuration(props.blockMs - row.changed_ms)),
+        },
         { title: "Failed attempts", right: true, cell: (row) => row.failures },
         { title: "Tenant", minor: true, cell: (row) => <Address account={row.tenant} /> },
       ]}

@@ -25,9 +25,12 @@ export function OwnAccount() {
   const { query } = useLocation();
   const { signer, session, hasSignIn, problem } = useWallet();
   const state = stateOf(query, DEFAULTS);
-  const to = (change: Partial<typeof DEFAULTS>): string => urlWith("/account", { ...state, after: "", ...change }, DEFAULTS);
+  const to = (change: Partial<typeof DEFAULTS>): string =>
+    urlWith("/account", { ...state, after: "", ...change }, DEFAULTS);
   const tasks = useResource<Page<Task>>(
-    signer === null || state.tab !== "tasks" ? null : `/v1/tasks${apiQuery({ tenant: signer.address, after: state.after })}`,
+    signer === null || state.tab !== "tasks"
+      ? null
+      : `/v1/tasks${apiQuery({ tenant: signer.address, after: state.after })}`,
   );
   if (signer === null) return <Connect />;
   return (
@@ -51,7 +54,10 @@ export function OwnAccount() {
         <Copy text={signer.address} what="address" />
         <div>
           {signer.name !== "" && `${signer.name}, `}
-          {signer.source === "development" ? "development account: its key is public" : `in the wallet ${signer.source}`}.{" "}
+          {signer.source === "development"
+            ? "development account: its key is public"
+            : `in the wallet ${signer.source}`}
+          .{" "}
           {session !== null ? (
             <>
               <Status phrase={{ icon: "done", text: `signed in as ${session.roles.join(", ")}`, tone: "good" }} /> until{" "}
@@ -59,7 +65,11 @@ export function OwnAccount() {
             </>
           ) : (
             <Status
-              phrase={{ icon: "free", text: hasSignIn === false ? "connected; this gateway has no sign-in" : "connected, not signed in", tone: "idle" }}
+              phrase={{
+                icon: "free",
+                text: hasSignIn === false ? "connected; this gateway has no sign-in" : "connected, not signed in",
+                tone: "idle",
+              }}
             />
           )}
         </div>
@@ -72,9 +82,16 @@ export function OwnAccount() {
           <Transfer />
         </>
       )}
-      {state.tab === "tasks" && <TaskTable of={tasks} pageHref={(after) => to({ after })} isFirst={state.after === ""} />}
+      {state.tab === "tasks" && (
+        <TaskTable of={tasks} pageHref={(after) => to({ after })} isFirst={state.after === ""} />
+      )}
       {state.tab === "statement" && (
-        <Statement account={signer.address} from={state.from} to={state.to} href={(from, until) => to({ from, to: until })} />
+        <Statement
+          account={signer.address}
+          from={state.from}
+          to={state.to}
+          href={(from, until) => to({ from, to: until })}
+        />
       )}
       {state.tab === "keys" && <ApiKeys session={session} />}
     </>

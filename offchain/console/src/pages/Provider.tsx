@@ -114,7 +114,12 @@ function Dashboard(props: { account: string; isOwn: boolean }) {
         <h2>Prices beside the market</h2>
         <Load of={offers} what="prices">
           {(rows) => (
-            <PriceTable offers={rows} market={market.data?.data ?? []} isOwn={props.isOwn} onChoose={(title, call) => setChosen({ title, call })} />
+            <PriceTable
+              offers={rows}
+              market={market.data?.data ?? []}
+              isOwn={props.isOwn}
+              onChoose={(title, call) => setChosen({ title, call })}
+            />
           )}
         </Load>
       </section>
@@ -168,16 +173,26 @@ function Tiles(props: { hosts: readonly Host[]; offers: readonly Offer[] }) {
   );
 }
 
-function OwnHosts(props: { hosts: readonly Host[]; isOwn: boolean; onChoose: (title: string, call: CallChoice) => void }) {
+function OwnHosts(props: {
+  hosts: readonly Host[];
+  isOwn: boolean;
+  onChoose: (title: string, call: CallChoice) => void;
+}) {
   const actions = (host: Host) => (
     <span class="row">
       {host.status === "Online" && (
-        <button type="button" onClick={() => props.onChoose("Drain the host", { action: "host.drain", host: host.host })}>
+        <button
+          type="button"
+          onClick={() => props.onChoose("Drain the host", { action: "host.drain", host: host.host })}
+        >
           Drain
         </button>
       )}
       {host.status === "Draining" && (
-        <button type="button" onClick={() => props.onChoose("Take leases again", { action: "host.undrain", host: host.host })}>
+        <button
+          type="button"
+          onClick={() => props.onChoose("Take leases again", { action: "host.undrain", host: host.host })}
+        >
           Undrain
         </button>
       )}
@@ -237,7 +252,12 @@ function PriceTable(props: {
           },
           { title: "Your price an hour", right: true, cell: (row) => <Amount value={row.price_per_hour} digits={6} /> },
           { title: "Lowest", right: true, cell: (row) => <Amount value={of(row)?.lowest_price ?? null} digits={6} /> },
-          { title: "Median", right: true, minor: true, cell: (row) => <Amount value={of(row)?.median_price ?? null} digits={6} /> },
+          {
+            title: "Median",
+            right: true,
+            minor: true,
+            cell: (row) => <Amount value={of(row)?.median_price ?? null} digits={6} />,
+          },
           { title: "Free", right: true, cell: (row) => `${row.gpus_free} of ${row.gpus}` },
         ]}
       />

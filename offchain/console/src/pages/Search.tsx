@@ -45,8 +45,8 @@ export function Search() {
           {(answer) =>
             answer.data.length === 0 ? (
               <Empty>
-                Nothing in the index has this name. A transaction appears here once its block is final, some seconds after it
-                was sent.
+                Nothing in the index has this name. A transaction appears here once its block is final, some seconds
+                after it was sent.
               </Empty>
             ) : (
               <DataTable
@@ -63,7 +63,11 @@ export function Search() {
                       </a>
                     ),
                   },
-                  { title: "About", cell: (row) => (row.kind === "task" ? <Status phrase={taskPhrase(row.about)} /> : shortAddress(row.about)) },
+                  {
+                    title: "About",
+                    cell: (row) =>
+                      row.kind === "task" ? <Status phrase={taskPhrase(row.about)} /> : shortAddress(row.about),
+                  },
                   { title: "Block", right: true, minor: true, cell: (row) => row.block ?? "" },
                 ]}
               />
@@ -86,7 +90,9 @@ export function Digest() {
       <Heading title={`Digest ${shortAddress(digest)}`} />
       <section class="card">
         <Hash hash={digest} whole what="digest" />
-        <p class="muted">SHA-256 of a manifest or result. The same content has the same digest, whoever submitted it.</p>
+        <p class="muted">
+          SHA-256 of a manifest or result. The same content has the same digest, whoever submitted it.
+        </p>
       </section>
       <section class="stack">
         <h2>Tasks with this manifest</h2>

@@ -87,7 +87,8 @@ function TaskFacts(props: { task: Task }) {
         [
           "Submitted",
           <>
-            <Time ms={task.submitted_ms} /> in block <a href={`/blocks/${task.submitted_block}`}>{task.submitted_block}</a>
+            <Time ms={task.submitted_ms} /> in block{" "}
+            <a href={`/blocks/${task.submitted_block}`}>{task.submitted_block}</a>
           </>,
         ],
         [
@@ -145,7 +146,9 @@ export function LeaseTable(props: { rows: readonly Lease[]; showsTask?: boolean 
             </a>
           ),
         },
-        ...(props.showsTask === true ? [{ title: "Task", cell: (row: Lease) => <a href={`/tasks/${row.task}`}>{row.task}</a> }] : []),
+        ...(props.showsTask === true
+          ? [{ title: "Task", cell: (row: Lease) => <a href={`/tasks/${row.task}`}>{row.task}</a> }]
+          : []),
         { title: "State", cell: (row) => <Status phrase={leasePhrase(row.state, row.reason)} /> },
         { title: "Host", cell: (row) => <Address account={row.host} kind="host" /> },
         { title: "Started", minor: true, cell: (row) => <Time ms={row.started_ms} /> },

@@ -32,12 +32,19 @@ export async function inFinalBlock(hash: string, expiresAtBlock: number, signal:
       if (newest !== undefined) return newest;
     } catch (error) {
       const isMissing = error instanceof Problem && error.code === "not_found";
-      const isPassing = error instanceof Problem && (error.status === 0 || error.status === 429 || error.status === 503);
+      const isPassing =
+        error instanceof Problem && (error.status === 0 || error.status === 429 || error.status === 503);
       if (!isMissing && !isPassing) throw error;
     }
     const { as_of } = await request<{ as_of: { number: number } }>("/v1/network", { signal });
     if (as_of.number > expiresAtBlock) {
-      throw new Problem(0, "expired", `No block up to ${expiresAtBlock} included the extrinsic.`, "Build and sign it again.", null);
+      throw new Problem(
+        0,
+        "expired",
+        `No block up to ${expiresAtBlock} included the extrinsic.`,
+        "Build and sign it again.",
+        null,
+      );
     }
     await new Promise((resolve, reject) => {
       const timer = setTimeout(resolve, LOOK_EVERY_MS);

@@ -64,7 +64,10 @@ export async function signIn(): Promise<void> {
     change({ hasSignIn: true });
     const { message } = asked.data;
     const signature = await signer.signText(message);
-    const begun = await request<ResourceAnswer<NewSession>>("/v1/sign-in", { method: "POST", body: { message, signature } });
+    const begun = await request<ResourceAnswer<NewSession>>("/v1/sign-in", {
+      method: "POST",
+      body: { message, signature },
+    });
     setToken(begun.data.token);
     store({ choice, session: begun.data });
     change({ session: begun.data });

@@ -2,8 +2,7 @@
 
 /** Which account to connect: of an extension (its key in window.injectedWeb3), or a development account ("//Alice"). */
 export type AccountChoice =
-  | { kind: "extension"; extension: string; address: string }
-  | { kind: "development"; path: string };
+  { kind: "extension"; extension: string; address: string } | { kind: "development"; path: string };
 
 /** SignerPayloadJSON of polkadot.js, as the gateway makes it. */
 export type SignerPayload = Readonly<Record<string, unknown>>;
@@ -75,7 +74,8 @@ export async function signerOf(choice: AccountChoice): Promise<Signer> {
   }
   const injected = await enabled(choice.extension);
   const account = (await injected.accounts.get()).find((one) => one.address === choice.address);
-  if (account === undefined) throw new Error(`The wallet ${choice.extension} does not offer ${choice.address} to this page.`);
+  if (account === undefined)
+    throw new Error(`The wallet ${choice.extension} does not offer ${choice.address} to this page.`);
   const address = await chainAddress(choice.address);
   const lacks = (what: string): Error => new Error(`The wallet ${choice.extension} cannot sign ${what}.`);
   return {

@@ -44,10 +44,16 @@ class ConsoleGateway:
         return made[-1].ref.number
 
     def task_in(self, state: str) -> tuple[TaskRow, LeaseRow]:
-        """Return a task in a state, with its last lease."""
-        task = next(row for row in self.db.rows(TaskRow) if row.state == state)
-        leases = [row for row in self.db.rows(LeaseRow) if row.task == task.task]
-        return task, leases[-1]
+        """Return a task in a state, with its last lease.
+
+        It is not the first of its array, whose manifest may have the digest of its result, and has run for some time.
+        """
+        for task in self.db.rows(TaskRow):
+            if task.state == state and task.first != task.task:
+                lease = [row for row in self.db.rows(LeaseRow) if row.task == task.task][-1]
+                if lease.ended_ms is None or (lease.started_ms or 0) < lease.ended_ms:
+                    return task, lease
+        raise AssertionError(f"no task is {state}")
 
     def end_sessions(self) -> None:
         """Revoke every sign-in, as another gateway of the index may do."""

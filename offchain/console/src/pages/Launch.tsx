@@ -93,12 +93,14 @@ export function Launch() {
             <ul class="tiles">
               {answer.data.map((template) => (
                 <li class="tile stack" key={template.name}>
-                  <h3>{template.title}</h3>
-                  <p class="muted small">{template.description}</p>
+                  <h3>{template.name}</h3>
+                  <p class="muted small">
+                    {template.title} {template.description}
+                  </p>
                   <button
                     type="button"
                     onClick={() => choose(template)}
-                    aria-label={`Use the template ${template.title}`}
+                    aria-label={`Use this: ${template.name}`}
                   >
                     Use this
                   </button>

@@ -97,11 +97,7 @@ export function Launch() {
                   <p class="muted small">
                     {template.title} {template.description}
                   </p>
-                  <button
-                    type="button"
-                    onClick={() => choose(template)}
-                    aria-label={`Use this: ${template.name}`}
-                  >
+                  <button type="button" onClick={() => choose(template)} aria-label={`Use this: ${template.name}`}>
                     Use this
                   </button>
                 </li>

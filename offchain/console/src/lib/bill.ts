@@ -118,7 +118,7 @@ export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): Bil
   }
   const most = owedFor(units.at(-1) ?? "second", deposit, rate, billed);
   if (recorded > deposit || (kind === "Job" && recorded > most)) {
-    return made("differs", most, billed, "The chain's amount is more than any rule gives for this time.");
+    return made("differs", bySecond, billed, "The chain's amount is more than any rule gives, by started days too.");
   }
   return made(
     "unclear",

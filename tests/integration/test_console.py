@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.support.console_browser import Console, browser, console
-from tests.support.local_network import Net
+from tests.support.local_network import STEPS, Net
 
 TENANT = "Charlie"
 SETTLED_MS = 90_000
@@ -30,12 +30,14 @@ async def connect(here: Console, name: str = TENANT) -> None:
     await expect(here.page.get_by_text(re.compile("signed in as tenant"))).to_be_visible()
 
 
-async def launch(here: Console, manifest: str) -> int:
-    """Launch a manifest from the page of launches; return the number of its task."""
+async def launch(here: Console, manifest: str, **variables: str) -> int:
+    """Launch a manifest from the page of launches with values of its variables; return the number of its task."""
     page = here.page
     await page.get_by_role("link", name="Launch", exact=True).click()
     await page.get_by_label("Manifest", exact=True).fill(manifest)
-    await expect(page.get_by_text("the manifest is valid")).to_be_visible()
+    for name, value in variables.items():
+        await page.get_by_label(name, exact=True).fill(value)
+    await expect(page.get_by_text("the manifest is valid", exact=True)).to_be_visible()
     await expect(page.get_by_text("Price per pod and hour")).to_be_visible()
     await page.get_by_role("button", name="Review and sign").click()
     await page.get_by_role("dialog").get_by_role("button", name=re.compile("^Sign and send")).click()
@@ -47,7 +49,8 @@ async def test_a_tenant_launches_a_job_and_follows_it_to_its_bill(here: Console,
     page = here.page
     async with asyncio.timeout(TWO_MINUTES_S):
         await connect(here)
-        task = await launch(here, net.manifest(2).decode())
+        image = net.variables["GANTRY_DEMO_IMAGE"]
+        task = await launch(here, STEPS.read_text(encoding="utf-8"), GANTRY_DEMO_IMAGE=image, STEPS="2")
         started = page.get_by_text(re.compile("^running|^reported|^verified|^settled"))
         await expect(started.first).to_be_visible()
     # The page follows the events of the chain: nothing is loaded again.
@@ -64,11 +67,11 @@ async def test_a_tenant_launches_a_job_and_follows_it_to_its_bill(here: Console,
     assert lease.rated
 
 
-async def test_a_manifest_with_errors_is_explained_by_line_before_anything_is_paid(here: Console, net: Net) -> None:
+async def test_a_manifest_with_errors_is_explained_by_line_before_anything_is_paid(here: Console) -> None:
     page = here.page
     await connect(here)
     await page.get_by_role("link", name="Launch", exact=True).click()
-    wrong = net.manifest(1).decode().replace("services:", "services:\n  x: {privileged: true}", 1)
+    wrong = STEPS.read_text(encoding="utf-8").replace("services:", "services:\n  x: {privileged: true}", 1)
     await page.get_by_label("Manifest", exact=True).fill(wrong)
     button = page.get_by_role("button", name=re.compile(r"^Line \d+"))
     await expect(button.first).to_be_visible()

@@ -1,4 +1,4 @@
-"""The explorer in a browser: search, pages of the chain's records, live changes, and what strangers can put into them."""
+"""The explorer in a browser: search, records of the chain, live changes, and what strangers can put into them."""
 
 import json
 import re
@@ -58,7 +58,7 @@ async def test_the_bill_that_the_page_computes_is_compared_with_the_chains(
     here: Console, gateway: ConsoleGateway
 ) -> None:
     # Made blocks have random amounts, and pods that ran for two seconds at 1 GTY an hour: a job cannot cost that.
-    task, lease = gateway.task_in("Settled")
+    _, lease = gateway.task_in("Settled")
     assert lease.paid > 10**12
     assert lease.started_ms is not None
     assert lease.ended_ms is not None

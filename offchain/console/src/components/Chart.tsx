@@ -6,6 +6,7 @@ import "uplot/dist/uPlot.min.css";
 import { formatAmount, SYMBOL } from "../lib/money.ts";
 
 const HEIGHT = 220;
+const HALF_DAY_S = 43_200;
 
 function colour(name: string): string {
   // A canvas takes no variables, so the colour is read from an element that has it.
@@ -44,11 +45,20 @@ export function DayChart(props: { label: string; days: readonly DayAmount[] }) {
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
         legend: { show: false },
         cursor: { show: false },
-        scales: { y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
+        scales: {
+          x: { range: (_chart, first, last) => [first - HALF_DAY_S, last + HALF_DAY_S] },
+          y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
+        },
         axes: [axis, { ...axis, size: 70 }],
         series: [
           {},
-          { stroke: colour("--accent"), fill: colour("--busy-back"), width: 2, ...(bars && { paths: bars }) },
+          {
+            stroke: colour("--accent"),
+            fill: colour("--busy-back"),
+            width: 2,
+            points: { show: false },
+            ...(bars && { paths: bars }),
+          },
         ],
       },
       [times, amounts],

@@ -90,13 +90,19 @@ export function Launch() {
         <h2>1. Begin with a template</h2>
         <Load of={templates} what="templates">
           {(answer) => (
-            <ul class="tiles">
+            <ul class="tiles tiles-wide">
               {answer.data.map((template) => (
                 <li class="tile stack" key={template.name}>
                   <h3>{template.name}</h3>
-                  <p class="muted small">
-                    {template.title} {template.description}
-                  </p>
+                  <p class="small">{template.title}</p>
+                  {template.description !== "" && (
+                    <details class="small">
+                      <summary>
+                        More<span class="hidden-visually"> about {template.name}</span>
+                      </summary>
+                      {template.description}
+                    </details>
+                  )}
                   <button type="button" onClick={() => choose(template)} aria-label={`Use this: ${template.name}`}>
                     Use this
                   </button>

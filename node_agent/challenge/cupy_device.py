@@ -29,7 +29,7 @@ class CupyDevice:
     is_simulated = False
 
     def __init__(self, number: int, source: str) -> None:
-        import cupy
+        import cupy  # noqa: PLC0415 - only machines with a GPU have it
 
         self._cupy: Any = cupy
         cupy.cuda.set_allocator(None)
@@ -124,7 +124,7 @@ class CupyDevice:
 
     def _multiply(self, left: Any, right: Any, out: Any) -> None:
         """Write the product. The library's matrices have columns first, so it computes the transposed product."""
-        from cupy_backends.cuda.libs import cublas
+        from cupy_backends.cuda.libs import cublas  # noqa: PLC0415 - only machines with a GPU have it
 
         size = out.shape[0]
         one, zero = ctypes.c_float(1), ctypes.c_float(0)

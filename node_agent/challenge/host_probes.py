@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -22,10 +23,8 @@ def host_probes(folder: str) -> dict[str, float]:
     """Return the rates; those of the disk only with a folder. A full disk or a folder without access gives none."""
     found = {"processors": float(os.cpu_count() or 1), "sha256_mbs": _hashing(), "memory_copy_mbs": _copying()}
     if folder:
-        try:
+        with contextlib.suppress(OSError):
             found["disk_write_mbs"] = _writing(folder)
-        except OSError:
-            pass
     return found
 
 

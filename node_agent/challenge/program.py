@@ -1,12 +1,11 @@
 """The program of a challenge: reads orders from standard input, one JSON object a line, and answers each with one line.
 
-`prepare`, then `compute`, then `open`. Matrices and pages are given back after `compute`, so the device can be leased; what
-`open` needs, 8 bytes for each row and chain, stays in the host's memory.
+`prepare`, then `compute`, then `open`. Matrices and pages are given back after `compute`, so the device can be leased;
+what `open` needs, 8 bytes for each row and chain, stays in the host's memory.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable
 from time import perf_counter
@@ -43,7 +42,7 @@ def open_device(backend: str, number: int) -> ChallengeDevice:
         return SimulatedDevice()
     if backend != CUPY:
         raise ChallengeProgramError(f"backend must be {SIMULATED!r} or {CUPY!r}, not {backend!r}")
-    from node_agent.challenge.cupy_device import open_cupy_device
+    from node_agent.challenge.cupy_device import open_cupy_device  # noqa: PLC0415 - used with a GPU only
 
     try:
         return open_cupy_device(number)
@@ -66,6 +65,8 @@ class ChallengeProgram:
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """Return the answer to one order. Raise WireError or :class:`ChallengeProgramError`."""
+        if len(line) > MAX_LINE:
+            raise WireError(f"the line is longer than {MAX_LINE} bytes")
         fields = json_object(line)
         kind = fields.pop("type", None)
         if kind == "prepare":
@@ -142,7 +143,7 @@ class ChallengeProgram:
 
 
 def _tree(values: Values) -> FingerprintTree:
-    return FingerprintTree(memoryview(values.astype("<u8", copy=False)).cast("B"))
+    return FingerprintTree(values.astype("<u8", copy=False).data)
 
 
 def _measured(work: ChallengeWork, seconds: dict[str, float], *, is_simulated: bool) -> MeasuredClass:
@@ -159,8 +160,6 @@ def serve(source: BinaryIO, sink: BinaryIO, program: ChallengeProgram) -> None:
     """Answer each line until the input ends. An order that fails is answered with an error and changes nothing."""
     while line := source.readline(MAX_LINE + 1):
         try:
-            if len(line) > MAX_LINE:
-                raise WireError(f"the line is longer than {MAX_LINE} bytes")
             answer = program.answer(line)
         except (WireError, ChallengeProgramError) as error:
             answer = {"type": "error", "message": str(error)}

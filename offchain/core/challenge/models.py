@@ -1,7 +1,7 @@
 """GPU models: what their vendors state, and the rates that a challenge expects of them.
 
-To add a model, add a row. Sources: public data sheets of NVIDIA and AMD. Rates of 16-bit products are dense, with sums in 32
-bits (GeForce: half of the rate with 16-bit sums). An MI250X has two dies, each a device of its own.
+To add a model, add a row. Sources: public data sheets of NVIDIA and AMD. Rates of 16-bit products are dense, with sums
+in 32 bits (GeForce: half of the rate with 16-bit sums). An MI250X has two dies, each a device of its own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ EXPECTED_READ_SHARE: Final = 0.6
 class GpuModel:
     """One model. `name`: as the vendor's tool prints it, without the vendor.
 
-    `vram_gib`: memory as sold; `tflops`: dense 16-bit products, 10^12 operations a second; `bandwidth_gbs`: 10^9 bytes a
-    second; `product_share`: share of `tflops` that the vendor's library reaches at least in long products, with the
+    `vram_gib`: memory as sold; `tflops`: dense 16-bit products, 10^12 operations a second; `bandwidth_gbs`: 10^9 bytes
+    a second; `product_share`: share of `tflops` that the vendor's library reaches at least in long products, with the
     device's power limit.
     """
 

@@ -53,5 +53,5 @@ def expected_seconds(work: ChallengeWork, model: GpuModel) -> float:
 
 
 def deadline_ms(work: ChallengeWork, model: GpuModel) -> int:
-    """Return the most time between the block with the seed and the block with the answer, in ms of the chain's clock."""
+    """Return the longest time between the blocks with the seed and with the answer, in ms of the chain's clock."""
     return round(1000 * (CHAIN_ALLOWANCE_S + SLACK * expected_seconds(work, model)))

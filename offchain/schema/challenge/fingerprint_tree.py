@@ -1,7 +1,7 @@
 """Merkle tree over a table of 64-bit values: the fingerprints of rows, or the ends of chains.
 
-A leaf is 512 neighbouring values, as little-endian bytes; the last leaf may be shorter. Leaves and inner nodes are hashed
-with different prefixes, and a node without a sibling moves up unchanged, as in RFC 6962.
+A leaf is 512 neighbouring values, as little-endian bytes; the last leaf may be shorter. Leaves and inner nodes are
+hashed with different prefixes, and a node without a sibling moves up unchanged, as in RFC 6962.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def leaf_count(values: int) -> int:
 
 
 def leaf_size(values: int, leaf: int) -> int:
-    """Return the number of bytes of this leaf in a table of so many values."""
+    """Return the number of bytes of this leaf in a table of `values`."""
     return min(LEAF_VALUES, values - leaf * LEAF_VALUES) * VALUE_BYTES
 
 
@@ -51,7 +51,8 @@ class FingerprintTree:
         ]
         while len(level := self._levels[-1]) > 1:
             above = [
-                hashlib.sha256(_NODE + level[place] + level[place + 1]).digest() for place in range(0, len(level) - 1, 2)
+                hashlib.sha256(_NODE + level[place] + level[place + 1]).digest()
+                for place in range(0, len(level) - 1, 2)
             ]
             self._levels.append(above + level[-1:] if len(level) % 2 else above)
 
@@ -78,9 +79,13 @@ def opened_value(root: bytes, values: int, number: int, leaf: bytes, path: tuple
     """Return the committed value with this number in a table of `values`. Raise :class:`OpeningInvalidError`."""
     place = number // LEAF_VALUES
     if len(leaf) != leaf_size(values, place):
-        raise OpeningInvalidError(f"the leaf of value {number} must have {leaf_size(values, place)} bytes, not {len(leaf)}")
+        raise OpeningInvalidError(
+            f"the leaf of value {number} must have {leaf_size(values, place)} bytes, not {len(leaf)}"
+        )
     if len(path) != path_length(values, place):
-        raise OpeningInvalidError(f"the path of value {number} must have {path_length(values, place)} hashes, not {len(path)}")
+        raise OpeningInvalidError(
+            f"the path of value {number} must have {path_length(values, place)} hashes, not {len(path)}"
+        )
     node, width, siblings = hashlib.sha256(_LEAF + leaf).digest(), leaf_count(values), iter(path)
     while width > 1:
         if (place ^ 1) < width:

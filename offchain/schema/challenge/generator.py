@@ -1,8 +1,8 @@
 """Pseudo-random numbers of a challenge: 32-bit words that numpy and the kernels of a GPU compute identically.
 
 The generator is counter-based: a word is a function of a key, a row and a column, and uses only 32-bit XOR, shifts and
-multiplications that wrap. `mix` is the bijection "lowbias32" of C. Wellons' hash prospector. The generator is no cipher:
-the seed, which derives all keys by SHA-256, is known only after the challenge was opened.
+multiplications that wrap. `mix` is the bijection "lowbias32" of C. Wellons' hash prospector. The generator is no
+cipher: the seed, which derives all keys by SHA-256, is known only after the challenge was opened.
 """
 
 from __future__ import annotations
@@ -72,4 +72,11 @@ def fingerprints(key: int, product: NDArray[np.float32]) -> NDArray[np.uint64]:
     mix(hashed)
     low = hashed.sum(axis=1, dtype=np.uint32)
     high = (hashed * (columns * np.uint32(2) + np.uint32(1))).sum(axis=1, dtype=np.uint32)
-    return low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+    return joined(low, high)
+
+
+def joined(low: Words, high: Words) -> NDArray[np.uint64]:
+    """Return 64-bit values of their lower and upper words."""
+    values: NDArray[np.uint64] = high.astype(np.uint64) << np.uint64(32)
+    values |= low
+    return values

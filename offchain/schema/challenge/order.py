@@ -214,8 +214,8 @@ def _numbers(fields: dict[str, Any], name: str) -> tuple[int, ...]:
 class PrepareOrder:
     """First line to the program: allocate, compile and measure for this work. `device`: number of the GPU.
 
-    `time_limit_s`: after so many seconds of computing the program gives up. `folder`: where the disk is measured, if
-    anywhere.
+    `time_limit_s`: the program gives up after computing for so long. `folder`: where the disk is measured; may be
+    empty.
     """
 
     work: Annotated[ChallengeWork, object_of(ChallengeWork)]

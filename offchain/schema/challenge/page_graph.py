@@ -1,9 +1,9 @@
 """Memory of a challenge: pages whose final content depends on 2^layers initial pages, and chains of reads of them.
 
-The pages are filled from the seed. Each layer pairs every page of the lower half with one of the upper half, by an affine
-permutation of the layer, and replaces both by a one-way function of both. After L layers one page depends on 2^L initial
-pages: whoever stores it reads it once, whoever does not computes 2^L - 1 mixes. A chain is a sequence of reads in which
-each page decides which page is read next, and every word of the page is needed for that.
+The pages are filled from the seed. Each layer pairs every page of the lower half with one of the upper half, by an
+affine permutation of the layer, and replaces both by a one-way function of both. After L layers one page depends on 2^L
+initial pages: with the page in memory a read is one read; without it a read is 2^L - 1 mixes. A chain is a sequence of
+reads in which each page decides which page is read next, and every word of the page is needed for that.
 
 The functions here compute single pages from the seed (for a verifier) or all of them (for small simulated devices).
 """
@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from offchain.schema.challenge.generator import GOLDEN, Words, derived_words, mix, random_words
+from offchain.schema.challenge.generator import GOLDEN, Words, derived_words, joined, mix, random_words
 
 GROUP: Final = 8
 """Words of a page that one thread mixes with as many of the paired page."""
@@ -71,10 +71,10 @@ def page_graph(seed: bytes, pages: int, page_words: int, layers: int) -> PageGra
 
 
 def mix_pairs(key: tuple[int, ...], pairs: Words, state: Words) -> Words:
-    """Mix paired pages in place. `state`: shape (16, pairs, groups), words 0 to 7 of the lower page, 8 to 15 of the upper.
+    """Mix paired pages in place. `state`: shape (16, pairs, groups), words 0 to 7 of lower pages, then of upper ones.
 
-    The words plus their image under two double rounds of ChaCha, of which the input has the layer's key and the number of
-    the pair added by XOR. The sum with the input makes the function one-way.
+    The result is the words plus their image under two double rounds of ChaCha; the layer's key and the number of the
+    pair are added to the input of the rounds by XOR. The sum with the input makes the function one-way.
     """
     work = state.copy()
     for place, word in enumerate(key):
@@ -83,22 +83,23 @@ def mix_pairs(key: tuple[int, ...], pairs: Words, state: Words) -> Words:
     spare = np.empty_like(work[0])
     for _ in range(_DOUBLE_ROUNDS):
         for places in _ROUNDS:
-            _quarter_round(*(work[place] for place in places), spare)
+            a, b, c, d = places
+            _quarter_round(work[a], work[b], work[c], work[d], spare)
     state += work
     return state
 
 
 def _quarter_round(a: Words, b: Words, c: Words, d: Words, spare: Words) -> None:
     for first, second, third, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-        first += second
-        third ^= first
+        np.add(first, second, out=first)
+        np.bitwise_xor(third, first, out=third)
         np.left_shift(third, np.uint32(turn), out=spare)
-        third >>= np.uint32(32 - turn)
-        third |= spare
+        np.right_shift(third, np.uint32(32 - turn), out=third)
+        np.bitwise_or(third, spare, out=third)
 
 
 def initial_pages(graph: PageGraph, numbers: Words) -> Words:
-    """Return the initial content of these pages, shape (8, pages, groups): word 8 g + j of a page is at [j, page, g]."""
+    """Return the initial content of these pages, shape (8, pages, groups): word 8 g + j is at [j, page, g]."""
     words = random_words(graph.fill_key, numbers, np.arange(graph.page_words, dtype=np.uint32))
     return np.ascontiguousarray(words.reshape(len(numbers), -1, GROUP).transpose(2, 0, 1))
 
@@ -116,7 +117,9 @@ def _pages_after(graph: PageGraph, layers: int, numbers: Words) -> Words:
         return initial_pages(graph, numbers)
     layer, half = graph.layers[layers - 1], graph.half
     is_upper = numbers >= half
-    pairs = np.where(is_upper, _permuted(numbers.astype(np.uint64) + np.uint64(half - layer.offset), layer.inverse, 0, half), numbers)
+    pairs = np.where(
+        is_upper, _permuted(numbers.astype(np.uint64) + np.uint64(half - layer.offset), layer.inverse, 0, half), numbers
+    )
     # For a lower page the number of the pair is that of the page.
     upper = np.where(is_upper, numbers, np.uint32(half) + _permuted(pairs, layer.factor, layer.offset, half))
     before = _pages_after(graph, layers - 1, np.concatenate((pairs, upper)))
@@ -133,7 +136,7 @@ def _permuted(numbers: NDArray[np.unsignedinteger], factor: int, offset: int, ha
 
 
 def all_pages(graph: PageGraph) -> Words:
-    """Return the final content of every page, filled layer by layer as a device does. Shape as :func:`initial_pages`."""
+    """Return the final content of every page, filled layer by layer. Shape as :func:`initial_pages`."""
     pages = initial_pages(graph, np.arange(graph.pages, dtype=np.uint32))
     pairs = np.arange(graph.half, dtype=np.uint32)
     for layer in graph.layers:
@@ -144,7 +147,9 @@ def all_pages(graph: PageGraph) -> Words:
     return pages
 
 
-def chain_ends(graph: PageGraph, chains: NDArray[np.uint64], reads: int, stored: Words | None = None) -> NDArray[np.uint64]:
+def chain_ends(
+    graph: PageGraph, chains: NDArray[np.uint64], reads: int, stored: Words | None = None
+) -> NDArray[np.uint64]:
     """Return the state at the end of each of these chains.
 
     `stored`: the final content of all pages; without it each page that is read is computed from the seed.
@@ -164,4 +169,4 @@ def chain_ends(graph: PageGraph, chains: NDArray[np.uint64], reads: int, stored:
         words *= odd
         high = words.sum(axis=(0, 2), dtype=np.uint32)
         first, second = mix(low ^ second), mix(high + first)
-    return first.astype(np.uint64) | second.astype(np.uint64) << np.uint64(32)
+    return joined(first, second)

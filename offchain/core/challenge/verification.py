@@ -29,6 +29,7 @@ class ProofFault(StrEnum):
     WRONG_SEED = "wrong_seed"
     WRONG_WORK = "wrong_work"
     WRONG_DIGEST = "wrong_digest"
+    WRONG_KIND = "wrong_kind"
     WRONG_DRAW = "wrong_draw"
     WRONG_PATH = "wrong_path"
     WRONG_ROW = "wrong_row"
@@ -47,14 +48,23 @@ class ProofVerdict:
         return self.fault is None
 
 
-def verify_commitment(commitment: ChallengeCommitment, seed: bytes, work: ChallengeWork, digest: bytes) -> ProofVerdict:
-    """Compare the commitment with the seed of the challenge, the work of the claimed device and the chain's digest."""
+def verify_commitment(
+    commitment: ChallengeCommitment, seed: bytes, work: ChallengeWork, digest: bytes, *, is_simulated: bool
+) -> ProofVerdict:
+    """Compare the commitment with the challenge: its seed, the work of the claimed device and the digest of the answer.
+
+    `is_simulated`: the device's record says so.
+    """
     if commitment.digest() != digest:
         return ProofVerdict(ProofFault.WRONG_DIGEST, "the commitment is not the one whose SHA-256 is on the chain")
     if commitment.seed != seed:
         return ProofVerdict(ProofFault.WRONG_SEED, "the commitment is for another seed than that of the challenge")
     if commitment.work != bytes.fromhex(work.digest()):
         return ProofVerdict(ProofFault.WRONG_WORK, "the commitment is for other work than that of the claimed device")
+    if commitment.measured.is_simulated != is_simulated:
+        kinds = ("a real", "a simulated")
+        text = f"{kinds[commitment.measured.is_simulated]} device computed the proof of {kinds[is_simulated]} one"
+        return ProofVerdict(ProofFault.WRONG_KIND, text)
     return ProofVerdict()
 
 

@@ -53,9 +53,18 @@ def test_a_proof_of_less_work_is_refused() -> None:
 
 def test_a_commitment_that_is_not_on_the_chain_is_refused(proof: Proof) -> None:
     commitment = proof.commitment()
-    assert verify_commitment(commitment, SEED, WORK, bytes(32)).fault is ProofFault.WRONG_DIGEST
+    wrong = verify_commitment(commitment, SEED, WORK, bytes(32), is_simulated=True)
+    assert wrong.fault is ProofFault.WRONG_DIGEST
     changed = replace(commitment, measured=replace(commitment.measured, gemm_gflops=10**6))
-    assert verify_commitment(changed, SEED, WORK, commitment.digest()).fault is ProofFault.WRONG_DIGEST
+    wrong = verify_commitment(changed, SEED, WORK, commitment.digest(), is_simulated=True)
+    assert wrong.fault is ProofFault.WRONG_DIGEST
+
+
+def test_a_simulated_proof_is_refused_for_a_real_device(proof: Proof) -> None:
+    commitment = proof.commitment()
+    verdict = verify_commitment(commitment, SEED, WORK, commitment.digest(), is_simulated=False)
+    assert verdict.fault is ProofFault.WRONG_KIND
+    assert verdict.reason == "a simulated device computed the proof of a real one"
 
 
 def test_one_changed_entry_of_a_product_changes_the_fingerprint() -> None:

@@ -31,10 +31,10 @@ class CupyDevice:
     def __init__(self, number: int, source: str) -> None:
         import cupy  # noqa: PLC0415 - only machines with a GPU have it
 
-        self._cupy: Any = cupy
+        self.cupy: Any = cupy
         cupy.cuda.set_allocator(None)
-        self._device = cupy.cuda.Device(number)
-        self._device.use()
+        self.gpu = cupy.cuda.Device(number)
+        self.gpu.use()
         properties = cupy.cuda.runtime.getDeviceProperties(number)
         name = properties["name"]
         self.name = name.decode() if isinstance(name, bytes) else str(name)
@@ -50,49 +50,47 @@ class CupyDevice:
         self.chain_ends(bytes(32), small, lambda: None)
 
     def row_fingerprints(self, seed: bytes, work: ChallengeWork, progress: Progress) -> Values:
-        cupy, size = self._cupy, work.dimension
+        cupy, size = self.cupy, work.dimension
         of_product, shared = (cupy.empty((size, size), dtype=cupy.float16) for _ in range(2))
         product = cupy.empty((size, size), dtype=cupy.float32)
         found = cupy.empty(work.rows, dtype=cupy.uint64)
         key = derived_words(seed, "row", 1)[0]
-        self._matrix(shared, derived_words(seed, "b", 2))
+        self.fill_matrix(shared, derived_words(seed, "b", 2))
         for number in range(work.products):
             if number % 64 == 0:
-                self._device.synchronize()
+                self.gpu.synchronize()
                 progress()
-            self._matrix(of_product, derived_words(seed, f"a/{number}", 2))
-            self._multiply(of_product, shared, product)
+            self.fill_matrix(of_product, derived_words(seed, f"a/{number}", 2))
+            self.multiply(of_product, shared, product)
             part = found[number * size : (number + 1) * size]
-            self._launch("row_fingerprints", product, part, _u32(size), _u32(size), _u32(key))
+            self.launch("row_fingerprints", product, part, _u32(size), _u32(size), _u32(key))
         return np.asarray(found.get())
 
     def chain_ends(self, seed: bytes, work: ChallengeWork, progress: Progress) -> tuple[Values, float]:
-        cupy = self._cupy
+        cupy = self.cupy
         graph = page_graph(seed, work.pages, work.page_words, work.layers)
         bits = _u32((work.page_words // GROUP).bit_length() - 1)
         pages = cupy.empty(work.memory_bytes // 4, dtype=cupy.uint32)
         found = cupy.empty(work.chains, dtype=cupy.uint64)
-        self._launch("fill_pages", pages, _u32(work.pages), bits, *map(_u32, graph.fill_key))
+        self.launch("fill_pages", pages, _u32(work.pages), bits, *map(_u32, graph.fill_key))
         for layer in graph.layers:
             numbers = (layer.factor, layer.offset, *layer.key)
-            self._launch("mix_layer", pages, _u32(graph.half), bits, *map(_u32, numbers))
-            self._device.synchronize()
+            self.launch("mix_layer", pages, _u32(graph.half), bits, *map(_u32, numbers))
+            self.gpu.synchronize()
             progress()
         began = perf_counter()
         for first in range(0, work.chains, CHAINS_AT_ONCE):
             part = found[first : first + CHAINS_AT_ONCE]
             numbers = (first, len(part), *graph.chain_key)
-            self._launch(
-                "read_chains", pages, part, _u32(work.pages), bits, _u32(work.chain_reads), *map(_u32, numbers)
-            )
-            self._device.synchronize()
+            self.launch("read_chains", pages, part, _u32(work.pages), bits, _u32(work.chain_reads), *map(_u32, numbers))
+            self.gpu.synchronize()
             progress()
         took = perf_counter() - began
         return np.asarray(found.get()), took
 
     def probes(self) -> dict[str, float]:
         """Return free and total memory, and the rates of copies within the device and from and to the host."""
-        cupy = self._cupy
+        cupy = self.cupy
         free, total = cupy.cuda.runtime.memGetInfo()
         size = min(PROBE_BYTES, free // 8)
         here, there = (cupy.empty(size, dtype=cupy.uint8) for _ in range(2))
@@ -111,25 +109,26 @@ class CupyDevice:
         """Return the shortest of three times."""
         times = []
         for _ in range(4):
-            self._device.synchronize()
+            self.gpu.synchronize()
             began = perf_counter()
             action()
-            self._device.synchronize()
+            self.gpu.synchronize()
             times.append(perf_counter() - began)
         return min(times[1:])
 
-    def _matrix(self, out: Any, key: tuple[int, ...]) -> None:
+    def fill_matrix(self, out: Any, key: tuple[int, ...]) -> None:
+        """Write the matrix with this key in half precision."""
         rows, columns = out.shape
-        self._launch("matrix_rows", out, _u32(0), _u32(rows), _u32(columns // ENTRIES_PER_WORD), *map(_u32, key))
+        self.launch("matrix_rows", out, _u32(0), _u32(rows), _u32(columns // ENTRIES_PER_WORD), *map(_u32, key))
 
-    def _multiply(self, left: Any, right: Any, out: Any) -> None:
+    def multiply(self, left: Any, right: Any, out: Any) -> None:
         """Write the product. The library's matrices have columns first, so it computes the transposed product."""
         from cupy_backends.cuda.libs import cublas  # noqa: PLC0415 - only machines with a GPU have it
 
         size = out.shape[0]
         one, zero = ctypes.c_float(1), ctypes.c_float(0)
         cublas.gemmEx(
-            self._cupy.cuda.device.get_cublas_handle(),
+            self.cupy.cuda.device.get_cublas_handle(),
             *(0, 0, size, size, size),
             ctypes.addressof(one),
             *(right.data.ptr, _HALF, size),
@@ -139,7 +138,8 @@ class CupyDevice:
             *(_COMPUTE_FLOAT, -1),
         )
 
-    def _launch(self, name: str, *arguments: Any) -> None:
+    def launch(self, name: str, *arguments: Any) -> None:
+        """Start a kernel on all of the device. Numbers must have numpy types, so that their sizes are known."""
         self._kernels[name]((self._blocks,), (THREADS,), arguments)
 
 

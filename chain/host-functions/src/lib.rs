@@ -6,8 +6,8 @@
 //!
 //! - The answers are those of the SDK's functions. Whether a signature is valid depends on its scheme, its public key and
 //!   its message alone, and what is kept is the hash of all of them. A wrong answer takes two inputs with equal BLAKE2b
-//!   hashes of 256 bits, which would break blocks and state as well. (A chain that changed its rules for Ed25519 at some
-//!   block, with the SDK's `UseDalekExt`, would have to keep the rules as well. Ours did not.)
+//!   hashes of 256 bits, which would break blocks and state as well. A node that gave calls the SDK's `UseDalekExt`, which
+//!   changes the rules of Ed25519 for old blocks, would have to hash that as well; this one does not.
 //! - Nothing is kept of invalid signatures. Valid ones that somebody sends to push others out each cost the node a
 //!   verification, as they did before, and the others are verified again. The map's hash function has a random key, so that
 //!   nobody can choose signatures that lie in one of its buckets.

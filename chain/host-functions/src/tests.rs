@@ -32,6 +32,8 @@ impl FunctionContext for Memory {
 
 /// A signature, a public key and a message.
 type Signed = ([u8; 64], [u8; 32], Vec<u8>);
+/// Signs a message with the key pair of this number.
+type Sign = fn(u8, &[u8]) -> Signed;
 
 /// A function of the host, by its name in the runtime.
 fn host_function(from: &[&'static dyn Function], name: &str) -> &'static dyn Function {
@@ -61,7 +63,7 @@ fn sr25519(number: u8, message: &[u8]) -> Signed {
 
 /// Valid signatures of messages of several lengths, and those with one changed bit in one of their bytes; signatures, keys
 /// and messages of others; the ends of signatures cut off.
-fn good_and_bad(sign: fn(u8, &[u8]) -> Signed) -> Vec<Signed> {
+fn good_and_bad(sign: Sign) -> Vec<Signed> {
     let mut all = Vec::new();
     for (number, length) in [(1, 0), (2, 1), (3, 32), (4, 200), (5, 4_000)] {
         let message: Vec<u8> = blake2_256(&[number]).iter().copied().cycle().take(length).collect();
@@ -94,7 +96,7 @@ fn good_and_bad(sign: fn(u8, &[u8]) -> Signed) -> Vec<Signed> {
 #[test]
 fn answers_are_those_of_the_sdk_the_first_time_and_the_second() {
     let (sdk, ours) = (sp_io::SubstrateHostFunctions::host_functions(), HostFunctions::host_functions());
-    let schemes: [(&str, fn(u8, &[u8]) -> Signed); 3] = [
+    let schemes: [(&str, Sign); 3] = [
         ("ext_crypto_ed25519_verify_version_1", ed25519),
         ("ext_crypto_sr25519_verify_version_1", sr25519),
         ("ext_crypto_sr25519_verify_version_2", sr25519),

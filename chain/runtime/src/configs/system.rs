@@ -175,7 +175,9 @@ impl pallet_multisig::Config for Runtime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AllPalletsWithSystem, Billing, Governance, Hosts, Leases, Reputation, Tasks, Validators, Verification};
+    use crate::{
+        AllPalletsWithSystem, Billing, Governance, Hosts, Leases, Reputation, Tasks, Validators, Verification,
+    };
     use frame_support::traits::{PalletInfoAccess, WhitelistedStorageKeys};
 
     fn prefix<P: PalletInfoAccess>() -> [u8; 16] {

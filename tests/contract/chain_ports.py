@@ -17,6 +17,13 @@ POOR = from_uri(f"//Nobody//{os.getpid()}", "ed25519")
 NO_SUCH_TASK = Call("Tasks", "settle", {"task": 2**40})
 
 
+def node_url():
+    """Return the URL of the contract tests' node; skip the test where there is none."""
+    if "GANTRY_TEST_URL" not in os.environ:
+        pytest.skip("no chain node runs (GANTRY_TEST_URL is not set, and none could be started)")
+    return os.environ["GANTRY_TEST_URL"]
+
+
 def remark(text):
     return Call("System", "remark_with_event", {"remark": text})
 
@@ -64,7 +71,7 @@ class FakeNode:
 
 class RealNode:
     def __init__(self):
-        self.chain = SubstrateChain(os.environ["GANTRY_TEST_URL"], timeout=20, reads_callers=True)
+        self.chain = SubstrateChain(node_url(), timeout=20, reads_callers=True)
 
     async def __aenter__(self):
         await self.chain.connect()
@@ -86,7 +93,5 @@ class RealNode:
 
 @pytest.fixture(params=["fake", pytest.param("node", marks=pytest.mark.network)])
 async def node(request):
-    if request.param == "node" and "GANTRY_TEST_URL" not in os.environ:
-        pytest.skip("no chain node runs (GANTRY_TEST_URL is not set, and none could be started)")
     async with (FakeNode if request.param == "fake" else RealNode)() as made:
         yield made

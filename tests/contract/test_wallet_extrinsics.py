@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from chain_ports import RICH, node_url
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.extrinsic import payload as signed_bytes
@@ -13,19 +14,17 @@ from offchain.devnet.paths import ROOT
 from tests.support.api_rig import node_api
 from tests.support.chain_records import GTY
 
-RICH, RECEIVER = from_uri("//Alice//stash"), from_uri(f"//Wallet//{os.getpid()}", "ed25519")
+RECEIVER = from_uri(f"//Wallet//{os.getpid()}", "ed25519")
 
 pytestmark = pytest.mark.network
 
 
 @pytest.fixture
 async def api(tmp_path, monkeypatch):
-    if "GANTRY_TEST_URL" not in os.environ:
-        pytest.skip("no chain node runs (GANTRY_TEST_URL is not set, and none could be started)")
-    chains = []
+    url, chains = node_url(), []
 
     def opened():
-        chains.append(SubstrateChain(os.environ["GANTRY_TEST_URL"], timeout=20))
+        chains.append(SubstrateChain(url, timeout=20))
         return chains[-1]
 
     async with node_api(tmp_path, monkeypatch, open_chain=opened) as client:

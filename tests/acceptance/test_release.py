@@ -22,6 +22,7 @@ PARTS = (
     "metadata",
     "node",
     "pace",
+    "host-functions",
     "runtime",
     "primitives",
     "pallets",

@@ -21,7 +21,7 @@ from offchain.ports import Block, ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
 from offchain.schema.chain_types.values import FINAL_TASK_STATES
 from offchain.schema.manifest.values import format_amount
-from offchain.services.block_search import first_block_where
+from offchain.adapters.chain.block_search import first_block_where
 from offchain.services.event_text import (
     TaskBill,
     event_text,

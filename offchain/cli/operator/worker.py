@@ -20,7 +20,7 @@ from offchain.schema.protocol.gateway import DEFAULT_PORT
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _state_dir(name: str) -> Callable[[F], F]:
+def state_dir_option(name: str) -> Callable[[F], F]:
     """Add --state-dir of a worker that submits calls."""
     return click.option(
         "--state-dir",
@@ -51,7 +51,7 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
                 lambda roles: _run(roles, common, folder, metrics=metrics, definitions=definitions, answers=answers)
             )
 
-        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, _metrics, _state_dir(name)))
+        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, metrics_option, state_dir_option(name)))
 
     return add
 
@@ -63,11 +63,21 @@ _answers = click.option(
     "machine only.  [default: off]",
 )
 
-_metrics = click.option(
+metrics_option = click.option(
     "--metrics",
     metavar="IP:PORT",
     help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only.  "
     "[default: off]",
+)
+
+verifier_options = click.option(
+    "--challenge-budget",
+    "budget",
+    type=options.AMOUNT,
+    default="0",
+    show_default=True,
+    help="GTY that may be held in 24 h as fees of challenges that this verifier opens by the chain's draw. The fees of "
+    "passed challenges go to the committees. 0: it opens none.",
 )
 
 
@@ -82,6 +92,7 @@ def worker() -> None:
     Examples:
       gantry worker all --account //Dave
       gantry worker scheduler --account scheduler-1 --password-file /run/secrets/scheduler-1
+      gantry worker verifier --account verifier-1
       gantry worker indexer
       gantry worker gateway
     """
@@ -116,8 +127,8 @@ def scheduler(run_roles: RunRoles) -> None:
 
 @worker.command()
 @_SIGNS
-@_metrics
-@_state_dir("settler")
+@metrics_option
+@state_dir_option("settler")
 def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path | None) -> None:
     """Settle, expire and requeue what is due.
 
@@ -131,8 +142,8 @@ def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path 
 @worker.command()
 @_SIGNS
 @click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
-@_metrics
-@_state_dir("autoscaler")
+@metrics_option
+@state_dir_option("autoscaler")
 def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str | None, state_dir: Path | None) -> None:
     """Scale services by their load, as x-gantry.scaling in their manifests says.
 
@@ -146,6 +157,26 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
     """
     owner = None if tenant is None else accounts.address_of(tenant)
     _run(("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner, metrics=metrics)
+
+
+@worker.command()
+@_SIGNS
+@verifier_options
+@metrics_option
+@state_dir_option("verifier")
+def verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
+    """Judge hosts' answers to challenges in committees. The same as gantry verifier run.
+
+    \b
+    Example:
+      gantry worker verifier --account verifier-1 --password-file verifier-1.password
+    """
+    run_verifier(common, budget, metrics, state_dir)
+
+
+def run_verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
+    """Run a verifier until it is stopped. `budget`: base units for challenges in 24 h."""
+    _run(("verifier",), common, state_dir or network.user_state_dir() / "verifier", metrics=metrics, budget=budget)
 
 
 @worker.command()
@@ -166,7 +197,7 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
     metavar="N",
     help="Blocks in each new partition of a large table in PostgreSQL. With --keep-days, partitions are removed whole.",
 )
-@_metrics
+@metrics_option
 def indexer(
     common: options.CommonOptions,
     index: str | None,
@@ -261,7 +292,7 @@ def indexer(
     help="Say in the API that this is a development network, so that consoles offer the accounts whose keys "
     "everybody has.",
 )
-@_metrics
+@metrics_option
 def gateway(
     common: options.CommonOptions,
     bind: str,
@@ -351,6 +382,7 @@ def _run(
     definitions: SchedulerConfig | None = None,
     answers: str | None = None,
     metrics: str | None = None,
+    budget: int = 0,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
@@ -360,7 +392,11 @@ def _run(
     run(_check_network(common))
     signer = common.open_account()
     chosen = network.choose_node(common.url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served))
+    run(
+        run_worker(
+            roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served, budget
+        )
+    )
 
 
 def _metrics_address(given: str | None) -> tuple[str, int] | None:

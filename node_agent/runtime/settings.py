@@ -181,7 +181,7 @@ def probe_hardware(settings: AgentSettings, *, sandboxed: bool | None = None) ->
 
 def _check_can_answer(devices: tuple[FoundDevice, ...]) -> None:
     """Raise OurError unless the agent can prove these devices."""
-    real = [device.model for device in devices if device.uuid is not None]
+    real = [one.device.model for one in devices if not one.device.simulated]
     if real:
         raise OurError(
             f"The agent proves simulated GPUs only, and this machine has {real[0]}.",

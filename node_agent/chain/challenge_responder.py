@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from node_agent.chain.challenge_proofs import ChallengeProofs
-from node_agent.challenge.child_process import ChallengeProgramFailed, ChildProgram
+from node_agent.challenge.child_process import ProofComputationError, ChildProgram
 from node_agent.core.challenges import ChallengeStep, ChallengeView, HeldProof, next_step
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.challenge_blocks import BlocksPrunedError, answer_times
@@ -103,8 +103,8 @@ class ChallengeResponder:
     async def _step(self, head: BlockRef, agent: CallHost) -> None:
         of_host = await self._chain.read(storage.verification_by_host, self._host, at=head.hash)
         number = None if of_host is None else of_host.open
-        record = None if number is None else await self._chain.read(
-            storage.verification_challenges, number, at=head.hash
+        record = (
+            None if number is None else await self._chain.read(storage.verification_challenges, number, at=head.hash)
         )
         if number is None or record is None:
             await self._end()
@@ -159,7 +159,7 @@ class ChallengeResponder:
     ) -> None:
         try:
             await self._do(step, number, record, terms, final, proof, agent)
-        except (ChallengeProgramFailed, BlocksPrunedError) as error:
+        except (ProofComputationError, BlocksPrunedError) as error:
             log.warning("challenge %d: %s", number, error)
             await self._release()
             await asyncio.sleep(RETRY_S)
@@ -219,7 +219,7 @@ class ChallengeResponder:
         answer = await program.ask({"type": "compute", "seed": seed.hex()}, COMPUTE_S + OPEN_S)
         commitment = read_commitment(canonical_json(answer["commitment"]))
         if before is not None and not _has_same_roots(read_commitment(before.commitment), commitment):
-            raise ChallengeProgramFailed("a second computation of the proof gave another result than the first")
+            raise ProofComputationError("a second computation of the proof gave another result than the first")
         await self._proofs.put_commitment(number, seed, commitment.to_bytes())
         self._computed = seed
         log.info("challenge %d: the proof is computed: %s", number, answer["seconds"])
@@ -251,6 +251,9 @@ class ChallengeResponder:
         if self._last_step is not None:
             log.info("challenge %d is over", self._last_step[0])
         self._last_step, self.state_text = None, ""
+        if self._work is not None:
+            self._work.cancel()
+            self._work = None
         await self._release()
         await self._proofs.keep_only(None)
 

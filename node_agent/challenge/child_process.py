@@ -18,7 +18,7 @@ MOST_LINE: Final = 1 << 21
 NICE: Final = 10
 
 
-class ChallengeProgramFailed(Exception):
+class ProofComputationError(Exception):
     """The program ended, was too slow or answered with an error. The message says which."""
 
 
@@ -54,7 +54,7 @@ class ChildProgram:
         return self._process.returncode is None
 
     async def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Return the answer to an order. Raises :class:`ChallengeProgramFailed`; the program is ended if it is late."""
+        """Return the answer to an order. Raises :class:`ProofComputationError`; the program is ended if it is late."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None  # noqa: S101  (pipes)
         assert stdout is not None  # noqa: S101
@@ -66,14 +66,14 @@ class ChildProgram:
                     line = await stdout.readline()
             except TimeoutError:
                 await self.close()
-                raise ChallengeProgramFailed(f"no answer to {order['type']} within {timeout_s:g} s") from None
+                raise ProofComputationError(f"no answer to {order['type']} within {timeout_s:g} s") from None
             except (OSError, ValueError) as error:
-                raise ChallengeProgramFailed(f"{order['type']}: {error}") from None
+                raise ProofComputationError(f"{order['type']}: {error}") from None
         if not line:
-            raise ChallengeProgramFailed(f"the program ended at the order {order['type']}")
+            raise ProofComputationError(f"the program ended at the order {order['type']}")
         answer: dict[str, Any] = json.loads(line)
         if answer["type"] == "error":
-            raise ChallengeProgramFailed(f"{order['type']}: {answer['message']}")
+            raise ProofComputationError(f"{order['type']}: {answer['message']}")
         return answer
 
     async def close(self) -> None:

@@ -180,9 +180,7 @@ class Verifier:
         draw = BlockDraw(self._drawn_by, self._now, block_ms, params.challenge_rest_ms, verifiers)
         scores = await self._chain.host_scores_named(self._hosts, at=head.hash)
         for host, record in self._hosts.items():
-            opening = drawn_opening(
-                self._account.address, host, ss58.decode(host), record, scores.get(host), draw
-            )
+            opening = drawn_opening(self._account.address, host, ss58.decode(host), record, scores.get(host), draw)
             if opening is not None and host not in self._opening and await self._is_due(opening, draw, head):
                 await self._begin(opening, 2 * params.challenge_fee)
 
@@ -236,9 +234,7 @@ async def work(
     ):
         ways = HostConnections(stack, await chain.genesis_hash(), account, gateways)
         examiner = ProofExaminer(GantryChain(chain), ways.to)
-        verifier = Verifier(
-            GantryChain(chain), Submitter(outbox), examiner, VerifierStore(store), account, budget
-        )
+        verifier = Verifier(GantryChain(chain), Submitter(outbox), examiner, VerifierStore(store), account, budget)
         stack.push_async_callback(verifier.running.stop)
         group.create_task(outbox.run())
         group.create_task(watcher.run(observe))

@@ -36,9 +36,7 @@ class BlocksPrunedError(Exception):
     """The node has pruned the states of blocks that are needed. The message names what is missing."""
 
 
-async def answer_times(
-    port: ChainPort, number: int, record: ChallengeRecord, head: BlockRef
-) -> AnswerTimes | None:
+async def answer_times(port: ChainPort, number: int, record: ChallengeRecord, head: BlockRef) -> AnswerTimes | None:
     """Return the times of an answered challenge and the seed of its opening, from final blocks up to `head`.
 
     None while fewer than :data:`OPENING_BLOCKS` final blocks with new randomness follow the answer. Raises

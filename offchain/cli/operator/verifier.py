@@ -19,8 +19,8 @@ from offchain.services.event_text import time_text
 
 
 @click.group(
-    epilog="A verifier that is drawn into a committee and does not vote loses part of its bond: bond an account only if "
-    "its verifier runs. docs/verification.md has the rules, docs/trust.md the proof that verifiers check."
+    epilog="A verifier that is drawn into a committee and does not vote loses part of its bond: bond an account "
+    "only if its verifier runs. docs/verification.md has the rules, docs/trust.md the proof that verifiers check."
 )
 def verifier() -> None:
     """Judge hosts' proofs of their GPUs, for a share of the fees (operators).
@@ -41,7 +41,8 @@ def verifier() -> None:
 def run_(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
     """Follow the chain, vote in the committees that this account is drawn into, and open drawn challenges.
 
-    The vote and its salt are stored before the vote is committed, so a restart reveals it. The account has to be bonded.
+    The vote and its salt are stored before the vote is committed, so that a restart reveals it. Bond the
+    account before.
 
     \b
     Examples:
@@ -122,9 +123,7 @@ def status(common: options.CommonOptions) -> None:
             ("Verifier", "no: gantry verifier bond" if record is None else record.status.tag.lower()),
             (
                 "Bond",
-                None
-                if record is None
-                else f"{format_amount(record.bond)} of {format_amount(params.verifier_bond)}",
+                None if record is None else f"{format_amount(record.bond)} of {format_amount(params.verifier_bond)}",
             ),
             ("Duties", None if record is None else record.duties),
             ("Verifiers", f"{listed}; a committee is drawn from {params.min_verifiers} on"),

@@ -51,7 +51,9 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
                 lambda roles: _run(roles, common, folder, metrics=metrics, definitions=definitions, answers=answers)
             )
 
-        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, metrics_option, state_dir_option(name)))
+        return options.with_options(
+            work, (_SIGNS, policy_files.policy_options, _answers, metrics_option, state_dir_option(name))
+        )
 
     return add
 

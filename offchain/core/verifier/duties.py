@@ -186,9 +186,7 @@ class VerifierState:
         return any(isinstance(one, kind) and one.key == key for one in self.busy)
 
 
-def handle(
-    state: VerifierState, event: VerifierEvent, now: int
-) -> tuple[VerifierState, tuple[VerifierCommand, ...]]:
+def handle(state: VerifierState, event: VerifierEvent, now: int) -> tuple[VerifierState, tuple[VerifierCommand, ...]]:
     """Return the state after the event, and what to do. `now`: chain time of the newest final block, ms."""
     match event:
         case ChallengesSeen():
@@ -203,9 +201,7 @@ def handle(
             return replace(state, busy=state.busy - {command}, rests=rests), ()
 
 
-def _seen(
-    state: VerifierState, event: ChallengesSeen, now: int
-) -> tuple[VerifierState, tuple[VerifierCommand, ...]]:
+def _seen(state: VerifierState, event: ChallengesSeen, now: int) -> tuple[VerifierState, tuple[VerifierCommand, ...]]:
     live = {DutyKey(number, record.ballot.round) for number, record in event.records.items()}
     over = sorted(state.votes.keys() - live)
     state = replace(

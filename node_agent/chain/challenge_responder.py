@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from node_agent.chain.challenge_proofs import ChallengeProofs
-from node_agent.challenge.child_process import ProofComputationError, ChildProgram
+from node_agent.challenge.child_process import ChildProgram, ProofComputationError
 from node_agent.core.challenges import ChallengeStep, ChallengeView, HeldProof, next_step
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.challenge_blocks import BlocksPrunedError, answer_times

@@ -50,6 +50,22 @@ class ProofExaminer:
         terms = terms_of(model, claim.vram_mib, simulated=claim.simulated)
         if terms is None:
             return Finding(FindingKind.WRONG, f"the table of models lacks {model!r}, so no proof can be right")
+        times = await self._times(number, record, terms, head)
+        if isinstance(times, Finding):
+            return times
+        documents = await self._documents(number, record, head)
+        if isinstance(documents, Finding):
+            return documents
+        async with self._turn:
+            verdict = await asyncio.to_thread(_verified, record, terms, times, *documents)
+        if verdict.is_right:
+            return Finding(FindingKind.RIGHT, f"the proof is right, {times.elapsed_ms} ms after the seed")
+        return Finding(FindingKind.WRONG, verdict.reason)
+
+    async def _times(
+        self, number: int, record: ChallengeRecord, terms: ChallengeTerms, head: BlockRef
+    ) -> AnswerTimes | Finding:
+        """Return the times of an answer that is in time; else what is found."""
         try:
             times = await answer_times(self._chain.port, number, record, head)
         except BlocksPrunedError as error:
@@ -59,22 +75,21 @@ class ProofExaminer:
         if times.elapsed_ms > terms.deadline_ms:
             text = f"the answer came after {times.elapsed_ms} ms, and at most {terms.deadline_ms} ms are allowed"
             return Finding(FindingKind.WRONG, text)
+        return times
+
+    async def _documents(self, number: int, record: ChallengeRecord, head: BlockRef) -> tuple[bytes, bytes] | Finding:
+        """Return commitment and opening from the host; else what is found."""
         host = await self._chain.host(record.host, at=head.hash)
         if host is None:
             return Finding(FindingKind.NOT_SHOWN, "the host is no longer registered")
         try:
             async with asyncio.timeout(FETCH_S), self._dial(host, record.host) as source:
                 commitment = await source.challenge_document(number, ChallengePart.COMMITMENT)
-                opening = await source.challenge_document(number, ChallengePart.OPENING)
+                return commitment, await source.challenge_document(number, ChallengePart.OPENING)
         except TimeoutError:
             return Finding(FindingKind.NOT_SHOWN, f"the host did not send its proof within {FETCH_S:g} s")
         except TransportError as error:
             return Finding(FindingKind.NOT_SHOWN, f"the host did not send its proof: {error}")
-        async with self._turn:
-            verdict = await asyncio.to_thread(_verified, record, terms, times, commitment, opening)
-        if verdict.is_right:
-            return Finding(FindingKind.RIGHT, f"the proof is right, {times.elapsed_ms} ms after the seed")
-        return Finding(FindingKind.WRONG, verdict.reason)
 
 
 def _verified(

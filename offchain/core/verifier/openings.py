@@ -16,6 +16,7 @@ from offchain.schema.chain_types._generated_chain import (
     HostChallenges,
     HostRecord,
     HostScore,
+    HostStatusOnline,
     HostStatusUnverified,
     HostStatusVerified,
 )
@@ -67,7 +68,7 @@ def chance_per_block_ppm(record: HostRecord, score: HostScore | None, draw: Bloc
     """Return the chance that this block's draw has the host challenged."""
     if isinstance(record.status, HostStatusUnverified):
         return UNVERIFIED_PER_BLOCK_PPM
-    if not isinstance(record.status, HostStatusVerified):
+    if not isinstance(record.status, (HostStatusVerified, HostStatusOnline)):
         return 0
     return max(1, min(PPM, chance_per_period_ppm(score) * draw.block_ms // max(1, draw.rest_ms)))
 

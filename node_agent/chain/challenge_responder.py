@@ -17,7 +17,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.store import Store
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.ports import BlockRef, ChainPort
-from offchain.schema.chain_types._generated_chain import ChallengeRecord, calls, storage
+from offchain.schema.chain_types._generated_chain import ChallengeRecord, VerificationParams, calls, storage
 from offchain.schema.chain_types.values import Call
 from offchain.schema.challenge.order import ChallengeCommitment, drawn_numbers, read_commitment
 from offchain.schema.challenge.sizing import ChallengeTerms, terms_of
@@ -103,11 +103,11 @@ class ChallengeResponder:
     async def _step(self, head: BlockRef, agent: CallHost) -> None:
         of_host = await self._chain.read(storage.verification_by_host, self._host, at=head.hash)
         number = None if of_host is None else of_host.open
-        record = (
-            None if number is None else await self._chain.read(storage.verification_challenges, number, at=head.hash)
-        )
-        if number is None or record is None:
+        if number is None:
             await self._end()
+            return
+        record = await self._chain.read(storage.verification_challenges, number, at=head.hash)
+        if record is None:
             return
         await self._proofs.keep_only(number)
         if self._work is not None and not self._work.done():
@@ -144,7 +144,7 @@ class ChallengeResponder:
             return 0
         if seed not in self._send_until:
             params = await self._port.query("Verification", "Params", (), head.hash)
-            self._send_until = {seed: record.until - int(params["answer_ms"]) + terms.deadline_ms}
+            self._send_until = {seed: record.until - VerificationParams.decode(params).answer_ms + terms.deadline_ms}
         return self._send_until[seed]
 
     async def _try(

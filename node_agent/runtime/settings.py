@@ -179,9 +179,9 @@ def probe_hardware(settings: AgentSettings, *, sandboxed: bool | None = None) ->
     )
 
 
-def _check_can_answer(devices: tuple[FoundDevice, ...]) -> None:
+def _check_can_answer(devices: tuple[hw.HostDevice, ...]) -> None:
     """Raise OurError unless the agent can prove these devices."""
-    real = [one.device.model for one in devices if not one.device.simulated]
+    real = [one.model for one in devices if not one.simulated]
     if real:
         raise OurError(
             f"The agent proves simulated GPUs only, and this machine has {real[0]}.",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.cli.kit import options
+from offchain.cli.kit import accounts, options
 from offchain.cli.kit.output import details, emit, progress, table
 from offchain.cli.kit.session import run, send
 from offchain.cli.operator import worker as workers
@@ -88,7 +88,7 @@ def status(common: options.CommonOptions) -> None:
       gantry verifier status --account verifier-1
       gantry verifier status --account verifier-1 --json
     """
-    account = common.account_address()
+    account = accounts.address_of(common.account)
 
     async def read() -> tuple[gen.VerifierRecord | None, int, gen.VerificationParams, dict[int, gen.ChallengeRecord]]:
         async with common.connected() as port:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -33,23 +32,7 @@ def verifier() -> None:
     """
 
 
-@verifier.command(name="run")
-@options.common(account=True, json=False)
-@workers.verifier_options
-@workers.metrics_option
-@workers.state_dir_option("verifier")
-def run_(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
-    """Follow the chain, vote in the committees that this account is drawn into, and open drawn challenges.
-
-    The vote and its salt are stored before the vote is committed, so that a restart reveals it. Bond the
-    account before.
-
-    \b
-    Examples:
-      gantry verifier run --account verifier-1 --password-file verifier-1.password
-      gantry verifier run --account //Verifier0 --challenge-budget 10
-    """
-    workers.run_verifier(common, budget, metrics, state_dir)
+verifier.add_command(workers.verifier, "run")
 
 
 @verifier.command()

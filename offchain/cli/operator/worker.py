@@ -20,7 +20,7 @@ from offchain.schema.protocol.gateway import DEFAULT_PORT
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def state_dir_option(name: str) -> Callable[[F], F]:
+def _state_dir(name: str) -> Callable[[F], F]:
     """Add --state-dir of a worker that submits calls."""
     return click.option(
         "--state-dir",
@@ -51,9 +51,7 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
                 lambda roles: _run(roles, common, folder, metrics=metrics, definitions=definitions, answers=answers)
             )
 
-        return options.with_options(
-            work, (_SIGNS, policy_files.policy_options, _answers, metrics_option, state_dir_option(name))
-        )
+        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, _metrics, _state_dir(name)))
 
     return add
 
@@ -65,21 +63,11 @@ _answers = click.option(
     "machine only.  [default: off]",
 )
 
-metrics_option = click.option(
+_metrics = click.option(
     "--metrics",
     metavar="IP:PORT",
     help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only.  "
     "[default: off]",
-)
-
-verifier_options = click.option(
-    "--challenge-budget",
-    "budget",
-    type=options.AMOUNT,
-    default="0",
-    show_default=True,
-    help="GTY that may be held in 24 h as fees of challenges that this verifier opens by the chain's draw. The fees of "
-    "passed challenges go to the committees. 0: it opens none.",
 )
 
 
@@ -129,8 +117,8 @@ def scheduler(run_roles: RunRoles) -> None:
 
 @worker.command()
 @_SIGNS
-@metrics_option
-@state_dir_option("settler")
+@_metrics
+@_state_dir("settler")
 def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path | None) -> None:
     """Settle, expire and requeue what is due.
 
@@ -144,8 +132,8 @@ def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path 
 @worker.command()
 @_SIGNS
 @click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
-@metrics_option
-@state_dir_option("autoscaler")
+@_metrics
+@_state_dir("autoscaler")
 def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str | None, state_dir: Path | None) -> None:
     """Scale services by their load, as x-gantry.scaling in their manifests says.
 
@@ -163,21 +151,26 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
 
 @worker.command()
 @_SIGNS
-@verifier_options
-@metrics_option
-@state_dir_option("verifier")
+@click.option(
+    "--challenge-budget",
+    "budget",
+    type=options.AMOUNT,
+    default="0",
+    show_default=True,
+    help="GTY held in 24 h at most, as fees of challenges that this verifier opens. 0: it opens none.",
+)
+@_metrics
+@_state_dir("verifier")
 def verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
-    """Judge hosts' answers to challenges in committees. The same as gantry verifier run.
+    """Judge hosts' proofs of their GPUs in committees, and open the challenges that the chain's randomness draws.
+
+    The account has to be bonded before: gantry verifier bond. A vote is stored before it is committed.
 
     \b
-    Example:
-      gantry worker verifier --account verifier-1 --password-file verifier-1.password
+    Examples:
+      gantry verifier run --account verifier-1 --password-file verifier-1.password
+      gantry worker verifier --account //Dave --challenge-budget 10
     """
-    run_verifier(common, budget, metrics, state_dir)
-
-
-def run_verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
-    """Run a verifier until it is stopped. `budget`: base units for challenges in 24 h."""
     _run(("verifier",), common, state_dir or network.user_state_dir() / "verifier", metrics=metrics, budget=budget)
 
 
@@ -199,7 +192,7 @@ def run_verifier(common: options.CommonOptions, budget: int, metrics: str | None
     metavar="N",
     help="Blocks in each new partition of a large table in PostgreSQL. With --keep-days, partitions are removed whole.",
 )
-@metrics_option
+@_metrics
 def indexer(
     common: options.CommonOptions,
     index: str | None,
@@ -294,7 +287,7 @@ def indexer(
     help="Say in the API that this is a development network, so that consoles offer the accounts whose keys "
     "everybody has.",
 )
-@metrics_option
+@_metrics
 def gateway(
     common: options.CommonOptions,
     bind: str,

@@ -14,7 +14,7 @@ from offchain.core.verifier.openings import (
     may_be_opened,
 )
 from offchain.schema.chain_types import _generated_chain as gen
-from tests.support.chain_records import device, host_record, zeroed
+from tests.support.chain_records import device, host_record
 
 VERIFIERS = {f"5V{number}": bytes([number] * 32) for number in range(5)}
 HOST, KEY = "5Host", bytes([200] * 32)
@@ -26,7 +26,8 @@ def draw_of(number: int) -> BlockDraw:
 
 
 def score(positive: int, negative: int) -> gen.HostScore:
-    return replace(zeroed(gen.HostScore), verified=gen.Beta(positive, negative))
+    none = gen.Beta(0, 0)
+    return gen.HostScore(none, gen.Beta(positive, negative), none, none, none, gen.Sla(0, 0), 0, 0)
 
 
 def openers(record: gen.HostRecord, found: gen.HostScore | None, draws: int = 2_000) -> list[str]:

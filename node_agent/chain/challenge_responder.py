@@ -21,7 +21,7 @@ from offchain.schema.chain_types._generated_chain import ChallengeRecord, Verifi
 from offchain.schema.chain_types.values import Call
 from offchain.schema.challenge.order import ChallengeCommitment, drawn_numbers, read_commitment
 from offchain.schema.challenge.sizing import ChallengeTerms, terms_of
-from offchain.schema.protocol.fields import canonical_json
+from offchain.schema.protocol.fields import WireError, canonical_json
 from offchain.schema.protocol.operations import ChallengePart
 
 log = logging.getLogger(__name__)
@@ -159,11 +159,11 @@ class ChallengeResponder:
     ) -> None:
         try:
             await self._do(step, number, record, terms, final, proof, agent)
-        except (ProofComputationError, BlocksPrunedError) as error:
+        except (ProofComputationError, BlocksPrunedError, WireError) as error:
             log.warning("challenge %d: %s", number, error)
             await self._release()
             await asyncio.sleep(RETRY_S)
-        except (ChainUnreachable, BadReply) as error:
+        except (ChainUnreachable, BadReply, LookupError) as error:
             log.debug("challenge %d waits for the node: %s", number, error)
 
     async def _do(
@@ -247,9 +247,14 @@ class ChallengeResponder:
             (log.warning if step in _TROUBLES else log.info)("%s", self.state_text)
 
     async def _end(self) -> None:
-        """The host has no open challenge any more."""
-        if self._last_step is not None:
-            log.info("challenge %d is over", self._last_step[0])
+        """Free the device and remove the proof of a challenge that is over, once its end is final."""
+        if self._last_step is None:
+            return
+        final = await self._port.finalized_head()
+        of_host = await self._chain.read(storage.verification_by_host, self._host, at=final.hash)
+        if of_host is not None and of_host.open == self._last_step[0]:
+            return
+        log.info("challenge %d is over", self._last_step[0])
         self._last_step, self.state_text = None, ""
         if self._work is not None:
             self._work.cancel()

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from offchain.schema.chain_types._generated_chain import ChallengePhase, ChallengeRecord
+
+ANSWER_MARGIN_MS: Final = 4_000
+"""Time before the latest moment at which an answer is no longer sent: it is in a block a slot or two later."""
 
 
 class ChallengeStep(StrEnum):
@@ -64,7 +68,7 @@ def next_step(view: ChallengeView) -> ChallengeStep:
         return ChallengeStep.PREPARE
     if best.phase is not ChallengePhase.ANSWERING:
         return ChallengeStep.NOTHING
-    if view.now > min(view.send_until, best.until):
+    if view.now + ANSWER_MARGIN_MS > min(view.send_until, best.until):
         return ChallengeStep.GIVE_UP
     if view.proof is None or view.proof.seed != seed:
         return ChallengeStep.COMPUTE

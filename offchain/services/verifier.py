@@ -76,6 +76,7 @@ class Verifier:
         self._head: BlockRef | None = None
         self._now = 0
         self._hosts: dict[str, gen.HostRecord] = {}
+        self._scores: dict[str, gen.HostScore] = {}
         self._hosts_read_at: int | None = None
         self._drawn_by: bytes | None = None
         self._opening: set[str] = set()
@@ -142,7 +143,7 @@ class Verifier:
         assert self._head is not None  # noqa: S101  (set before the first event)
         try:
             found = await self._examiner.examine(command.key.challenge, command.record, self._head)
-        except (ChainUnreachable, BadReply) as error:
+        except (ChainUnreachable, BadReply, LookupError) as error:
             found = Finding(FindingKind.NOT_YET, str(error))
         if found.kind in (FindingKind.NOT_SHOWN, FindingKind.NOT_YET):
             self._log.info("examines", challenge=command.key.challenge, host=command.record.host, reason=found.reason)
@@ -172,15 +173,17 @@ class Verifier:
         if self._hosts_read_at is None or self._now >= self._hosts_read_at + HOSTS_READ_MS:
             found = await self._chain.hosts(at=head.hash)
             self._hosts = {name: record for name, record in found.items() if record.answers_challenges}
+            self._scores = await self._chain.host_scores_named(self._hosts, at=head.hash)
             self._hosts_read_at = self._now
         if not self._hosts:
             return
         listed = await self._chain.read(storage.verification_verifier_list, at=head.hash) or ()
         verifiers = {one.who: ss58.decode(one.who) for one in listed}
         draw = BlockDraw(self._drawn_by, self._now, block_ms, params.challenge_rest_ms, verifiers)
-        scores = await self._chain.host_scores_named(self._hosts, at=head.hash)
         for host, record in self._hosts.items():
-            opening = drawn_opening(self._account.address, host, ss58.decode(host), record, scores.get(host), draw)
+            opening = drawn_opening(
+                self._account.address, host, ss58.decode(host), record, self._scores.get(host), draw
+            )
             if opening is not None and host not in self._opening and await self._is_due(opening, draw, head):
                 await self._begin(opening, 2 * params.challenge_fee)
 
@@ -205,6 +208,8 @@ class Verifier:
             outcome = await self._submit(name, call)
         finally:
             self._opening.discard(opening.host)
+        if not outcome.done:
+            await self._store.forget_opening(now, opening.host)
         self._log.info("done" if outcome.done else "refused", act=name, reason=outcome.refusal)
 
 

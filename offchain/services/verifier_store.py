@@ -63,3 +63,8 @@ class VerifierStore:
             self._store.writer.run("INSERT INTO verifier_openings VALUES (?, ?, ?)", now, host, fee)
 
         await self._store.write(change)
+
+    async def forget_opening(self, now: int, host: str) -> None:
+        """Take back :meth:`note_opening`: the chain refused the challenge, so no fee is held."""
+        statement = "DELETE FROM verifier_openings WHERE opened_at = ? AND host = ?"
+        await self._store.write(lambda: self._store.writer.run(statement, now, host))

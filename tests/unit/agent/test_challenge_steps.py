@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from node_agent.core.challenges import ChallengeStep, ChallengeView, HeldProof, next_step
+from node_agent.core.challenges import ANSWER_MARGIN_MS, ChallengeStep, ChallengeView, HeldProof, next_step
 from offchain.schema.chain_types._generated_chain import ChallengeAnswer, ChallengePhase
 from tests.support.challenge_records import SEED, challenge
 
@@ -29,7 +29,8 @@ VIEW = ChallengeView(ASKED, ASKED, None, None, now=101_000, send_until=150_000)
         (replace(VIEW, proof=PROOF, final=None), ChallengeStep.NOTHING),
         (replace(VIEW, proof=PROOF, final=OTHER_SEED), ChallengeStep.NOTHING),
         (replace(VIEW, proof=PROOF), ChallengeStep.SEND),
-        (replace(VIEW, proof=PROOF, now=150_001), ChallengeStep.GIVE_UP),
+        (replace(VIEW, proof=PROOF, now=150_000 - ANSWER_MARGIN_MS), ChallengeStep.SEND),
+        (replace(VIEW, proof=PROOF, now=150_001 - ANSWER_MARGIN_MS), ChallengeStep.GIVE_UP),
         (replace(VIEW, best=ANSWERED, proof=PROOF, computed=SEED), ChallengeStep.NOTHING),
         (replace(VIEW, best=ANSWERED, final=ANSWERED, proof=PROOF, computed=SEED), ChallengeStep.OPEN),
         (replace(VIEW, best=ANSWERED, final=ANSWERED, proof=PROOF), ChallengeStep.COMPUTE),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 from node_agent.core.values import LocalDevice
 from node_agent.telemetry.hardware import Hardware
@@ -16,8 +15,6 @@ log = logging.getLogger(__name__)
 
 NETWORK_UNKNOWN = 0
 """No measurement yet: such a host gets no task with a bandwidth requirement."""
-ANSWERS_CHALLENGES: Final = False
-"""Whether the agent answers challenges. It computes no proofs yet, so its hosts are not challenged."""
 
 
 def hardware_spec(hardware: Hardware) -> HardwareSpec:
@@ -25,7 +22,7 @@ def hardware_spec(hardware: Hardware) -> HardwareSpec:
     return HardwareSpec(
         tier=hardware.tier,
         capabilities=hardware.capabilities,
-        answers_challenges=ANSWERS_CHALLENGES,
+        answers_challenges=hardware.answers_challenges,
         cpu_milli=hardware.cpu_milli,
         memory_mib=hardware.memory_mib,
         disk_gib=hardware.disk_gib,
@@ -74,9 +71,10 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
         )
 
 
-def check_answers(record: HostRecord | None) -> None:
+def check_answers(record: HostRecord | None, hardware: Hardware | None = None) -> None:
     """Warn if the host is registered as answering challenges and this agent answers none: that costs its bond."""
-    if record is not None and record.answers_challenges and not ANSWERS_CHALLENGES:
+    answers = hardware is not None and hardware.answers_challenges
+    if record is not None and record.answers_challenges and not answers:
         log.warning(
             "the host is registered as one that answers challenges, and this agent answers none: "
             "gantry agent change-hardware registers it as it is"

@@ -185,7 +185,7 @@ class NodeAgent:
         """Serve until `stop` is set. Containers keep running; the next start adopts them."""
         record = await self._chain.host(self._host)
         check_devices(record, self._hardware)
-        check_answers(record)
+        check_answers(record, self._hardware)
         genesis_hash = await self._port.genesis_hash()
         server = HostServer(
             self._transport,

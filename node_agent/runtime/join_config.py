@@ -24,7 +24,7 @@ MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
     "registry_mirror", "allow_registries", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
-    "runtime", "metrics",
+    "runtime", "metrics", "answer_challenges",
 )  # fmt: skip
 
 
@@ -56,6 +56,8 @@ class JoinConfig:
     """GPUs that the owner keeps, by their index in the driver's order (as in nvidia-smi)."""
     share_gpus: bool = False
     """Whether tenants may have shares of GPUs."""
+    answer_challenges: bool = False
+    """Whether the host answers challenges of its GPUs."""
     tier: Tier | None = None
     """Tier of the machine if the owner overrides the detected one."""
     gateways: tuple[GatewayAddress, ...] = ()
@@ -88,6 +90,8 @@ def save(folder: Path, config: JoinConfig) -> None:
     # Earlier releases, to which an update may go back, refuse unknown fields.
     if config.runtime is not None:
         document["runtime"] = config.runtime
+    if config.answer_challenges:
+        document["answer_challenges"] = True
     if config.metrics is not None:
         document["metrics"] = config.metrics
     if config.allow_registries:
@@ -140,7 +144,9 @@ def _parsed(text: str) -> JoinConfig:
         raise ValueError(f"region holds {hidden}, which cannot be seen")
     # Earlier releases offered only whole GPUs.
     network, share_gpus = document["network"], document.get("share_gpus", False)
-    for name, value in (("network", network), ("share_gpus", share_gpus)):
+    answer_challenges = document.get("answer_challenges", False)
+    flags = (("network", network), ("share_gpus", share_gpus), ("answer_challenges", answer_challenges))
+    for name, value in flags:
         if not isinstance(value, bool):
             raise ValueError(f"{name} has to be true or false")  # noqa: TRY004
     return JoinConfig(
@@ -160,6 +166,7 @@ def _parsed(text: str) -> JoinConfig:
         image_quota_gib=None if document["image_quota_gib"] is None else _whole(document, "image_quota_gib", 2**20),
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
         share_gpus=share_gpus,
+        answer_challenges=answer_challenges,
         tier=None if document["tier"] is None else Tier(document["tier"]),
         metrics=_optional(document, "metrics"),
         # Earlier releases had no gateways.

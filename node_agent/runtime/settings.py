@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from node_agent.chain.registration import registration_call
@@ -52,6 +54,8 @@ class AgentSettings:
     keep_gpus: tuple[int, ...] = ()
     share_gpus: bool = False
     """Whether tenants may have shares of GPUs."""
+    answer_challenges: bool = False
+    """Whether the host answers challenges of its GPUs."""
     registry_mirror: str | None = None
     """A registry through which images are pulled."""
     allow_registries: tuple[Endpoint, ...] = ()
@@ -165,7 +169,29 @@ def probe_hardware(settings: AgentSettings, *, sandboxed: bool | None = None) ->
     nvidia = [device.uuid for device in hardware.devices if device.uuid is not None and device.vendor == "Nvidia"]
     cdi = offers_cdi_devices(settings.docker_host, nvidia)
     capabilities = replace(hardware.capabilities, shares=settings.share_gpus, cdi=cdi, sandboxed=sandboxed)
-    return replace(hardware, tier=settings.tier or hardware.tier, capabilities=capabilities)
+    if settings.answer_challenges:
+        _check_can_answer(devices)
+    return replace(
+        hardware,
+        tier=settings.tier or hardware.tier,
+        capabilities=capabilities,
+        answers_challenges=settings.answer_challenges,
+    )
+
+
+def _check_can_answer(devices: tuple[hw.HostDevice, ...]) -> None:
+    """Raise OurError unless the agent can prove these devices."""
+    real = [one.model for one in devices if not one.simulated]
+    if real:
+        raise OurError(
+            f"The agent proves simulated GPUs only, and this machine has {real[0]}.",
+            "Leave out --answer-challenges, or offer simulated GPUs with --simulate.",
+        )
+    if find_spec("numpy") is None:
+        raise OurError(
+            "--answer-challenges needs the Python package numpy, which is not installed.",
+            f"Run: {sys.executable} -m pip install numpy",
+        )
 
 
 def find_devices(settings: AgentSettings) -> tuple[FoundDevice, ...]:

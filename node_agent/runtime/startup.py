@@ -13,9 +13,11 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any
 
+from node_agent.chain.challenge_responder import ChallengeResponder
 from node_agent.chain.duplicates import other_agent_block, wait_for_silence
 from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.registry_client import RegistryClient
@@ -132,6 +134,7 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         counts = OutboxCounts()
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
+        responder = ChallengeResponder(chain, state.store, state.path, key.address, hardware)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
         agent = NodeAgent(
             chain,
@@ -144,14 +147,17 @@ async def run_agent(settings: AgentSettings) -> None:
             pods=pods,
             sandboxed=driver.sandboxed,
             open_host=partial(open_host, genesis_hash=genesis, signer=key),
-            beside=(watch.run,),
+            beside=(watch.run, responder.run),
             periodic=(journal.add_jobs, prober.add_jobs, meter.add_jobs, _keep_heap_trimmed),
-            handlers=ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
+            handlers={
+                **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
+                **ChallengeRequests(asyncio.get_running_loop(), responder.document).handlers(),
+            },
             link=link,
             link_port=link_chain,
             counts=counts,
         )
-        facts = _facts(agent, lock, watch, prober, by_gateways)
+        facts = _facts(agent, lock, watch, prober, by_gateways, responder)
         reader = DeviceReader()
         stack.callback(reader.close)
         await stack.enter_async_context(
@@ -214,7 +220,12 @@ async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str,
 
 
 def _facts(
-    agent: NodeAgent, lock: MachineLock, watch: DeviceMonitor, prober: NetworkProber, by_gateways: GatewayTransport
+    agent: NodeAgent,
+    lock: MachineLock,
+    watch: DeviceMonitor,
+    prober: NetworkProber,
+    by_gateways: GatewayTransport,
+    responder: ChallengeResponder,
 ) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
@@ -232,6 +243,7 @@ def _facts(
             "gateways": gateways,
             "troubles": troubles,
             "suspension": suspension,
+            "challenge": {"state": responder.state_text} if responder.state_text else {},
         }
 
     return facts

@@ -44,6 +44,8 @@ class AgentStatus:
     """By address: `attached`, or the problem."""
     suspension: Mapping[str, int] = field(default_factory=dict)
     """`since_ms`: chain time at which the agent saw the suspension begin, if it did."""
+    challenge: Mapping[str, str] = field(default_factory=dict)
+    """`state`: what the agent does about the open challenge of its host, if there is one."""
 
 
 def read_status(folder: Path) -> AgentStatus | None:
@@ -65,6 +67,7 @@ def read_status(folder: Path) -> AgentStatus | None:
             troubles=dict(document.get("troubles", {})),  # releases before this field have none
             gateways=dict(document.get("gateways", {})),
             suspension={name: int(value) for name, value in document.get("suspension", {}).items()},
+            challenge={name: str(value) for name, value in document.get("challenge", {}).items()},
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

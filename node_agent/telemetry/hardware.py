@@ -52,6 +52,8 @@ class Hardware:
     capabilities: Capabilities = DOCKER_ONLY
     image_gib: int = 200
     """Disk space for images; not part of `disk_gib`, and not on the chain."""
+    answers_challenges: bool = False
+    """Whether the agent answers challenges of the devices."""
 
 
 def profile_names() -> list[str]:
@@ -106,6 +108,7 @@ def save(path: Path, hardware: Hardware) -> None:
         "capabilities": hardware.capabilities.encode(),
         "image_gib": hardware.image_gib,
         "devices": [asdict(device) for device in hardware.devices],
+        "answers_challenges": hardware.answers_challenges,
     }
     replace_file(path, json.dumps(document, indent=2) + "\n")
 
@@ -134,6 +137,7 @@ def load(path: Path) -> Hardware | None:
             # Files of earlier releases lack `shares`.
             Capabilities.decode(DOCKER_ONLY.encode() | document.get("capabilities", {})),
             int(document.get("image_gib", 200)),
+            document.get("answers_challenges", False) is True,
         )
     except FileNotFoundError:
         return None

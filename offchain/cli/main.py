@@ -46,6 +46,11 @@ _COMMANDS = {
     "manifest": ("tenant.manifest", "manifest", "Check a manifest, or print it as it is stored on the chain."),
     "doctor": ("operator.doctor", "doctor", "Check this machine; with --audit: add up every coin on the chain."),
     "worker": ("operator.worker", "worker", "Run the off-chain workers (operators)."),
+    "verifier": (
+        "operator.verifier",
+        "verifier",
+        "Judge hosts' proofs of their GPUs: bond a verifier, run it, show its duties.",
+    ),
     "outbox": (
         "operator.outbox",
         "outbox",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from offchain.adapters.chain.block_search import first_block_where
 from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.adapters.chain.typed import TypedStorage
 from offchain.core.proofs.checkpoint import Checkpoint
@@ -18,7 +19,6 @@ from offchain.core.proofs.verification import AUTHORITIES_KEY, genesis_authoriti
 from offchain.errors import BadReply, BadValue, ProofRefused
 from offchain.ports import BlockRef
 from offchain.services.audit_facts import read_facts
-from offchain.services.block_search import first_block_where
 
 _STORED_EVERY: Final = 512
 """Nodes keep the justification of the first block that becomes final at or after each multiple of this number."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what 
     from offchain.services.decision_server import DecisionServer
     from offchain.services.scheduler import Scheduler
 
-ROLES: Final = ("scheduler", "settler", "autoscaler")
+ROLES: Final = ("scheduler", "settler", "autoscaler", "verifier")
 RECONNECT_S: Final = 2.0
 _PASSING: Final = ("state_pruned", "unknown_block")
 """Codes of replies after which the worker reads everything again."""
@@ -58,10 +58,12 @@ async def run_worker(
     definitions: SchedulerConfig | None = None,
     answers: tuple[str, int] | None = None,
     metrics: tuple[str, int] | None = None,
+    budget: int = 0,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
 
-    The autoscaler runs alone, for `tenant` if that is not `account`. `definitions` are for the scheduler, which
+    The autoscaler runs alone, for `tenant` if that is not `account`; the verifier too, with a `budget` for challenges
+    in base units for 24 h. `definitions` are for the scheduler, which
     explains its decisions at the host and port `answers`. Metrics are served at the host and port `metrics`.
 
     `state_dir` holds the outbox; it belongs to one process at a time. Raises GantryError if the worker cannot start or
@@ -87,7 +89,7 @@ async def run_worker(
                 serve_worker_metrics(metrics, roles, chain, store, account.address, state),
                 _report_decisions(roles, state_dir, account, answers) as reporting,
             ):
-                await serve(roles, chain, store, account, tenant, definitions, reporting, state)
+                await serve(roles, chain, store, account, tenant, definitions, reporting, state, budget)
         finally:
             await chain.close()
 
@@ -101,6 +103,7 @@ async def serve(
     definitions: SchedulerConfig | None = None,
     reporting: DecisionReporting | None = None,
     kept: WorkerState | None = None,
+    budget: int = 0,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     kept = kept or WorkerState()
@@ -110,6 +113,11 @@ async def serve(
         await run_until_stopped(
             lambda: autoscaler.work(chain, store, account, tenant or account.address, kept.outbox), out
         )
+        return
+    if "verifier" in roles:
+        from offchain.services import verifier  # noqa: PLC0415  (other roles do without numpy)
+
+        await run_until_stopped(lambda: verifier.work(chain, store, account, budget, kept.outbox), out)
         return
     try:
         await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting, kept), out)

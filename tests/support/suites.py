@@ -124,7 +124,12 @@ SUITES: Final = (
         "hosts",
         "preemption and survival of hosts, a chain started anew: workers and agents without containers",
         200,
-        ("tests/acceptance/test_spot.py", "tests/acceptance/test_survival.py", "tests/acceptance/test_chain_reset.py"),
+        (
+            "tests/acceptance/test_spot.py",
+            "tests/acceptance/test_survival.py",
+            "tests/acceptance/test_chain_reset.py",
+            "tests/acceptance/test_challenged_hosts.py",
+        ),
     ),
     Suite("join", "a new provider joins, works, is paid and leaves", 200, ("tests/acceptance/join",)),
     Suite(

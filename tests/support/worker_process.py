@@ -12,7 +12,7 @@ _TOLD_BYTES = 8_000
 
 
 @contextlib.contextmanager
-def worker_process(role: str, account: str, url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def worker_process(role: str, account: str, url: str, folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """`folder` is made for its state; its log is beside it, and the end of that is shown where the block fails."""
     folder.mkdir(mode=0o700)
     log = folder.with_suffix(".log")
@@ -21,7 +21,11 @@ def worker_process(role: str, account: str, url: str, folder: Path) -> Iterator[
     with (
         log.open("wb") as out,
         subprocess.Popen(
-            [*line, f"--state-dir={folder}"], cwd=ROOT, env=env | {"PYTHONPATH": str(ROOT)}, stdout=out, stderr=out
+            [*line, f"--state-dir={folder}", *options],
+            cwd=ROOT,
+            env=env | {"PYTHONPATH": str(ROOT)},
+            stdout=out,
+            stderr=out,
         ) as process,
     ):
         try:

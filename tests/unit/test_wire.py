@@ -40,6 +40,8 @@ ALL_ARGS = [
     operations.ImageArgs("before", 3, "ab" * 32),
     operations.CheckpointArgs("cd" * 32),
     operations.CheckpointArgs("cd" * 32, 3, "ab" * 32),
+    operations.ChallengeArgs(7, operations.ChallengePart.COMMITMENT),
+    operations.ChallengeArgs(7, operations.ChallengePart.OPENING),
     operations.ProbeArgs(5, up=True),
     operations.RegisterArgs(),
     operations.AcceptArgs("0f" * 16),

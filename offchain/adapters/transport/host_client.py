@@ -20,6 +20,8 @@ from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import (
     MAX_SEALED,
     Args,
+    ChallengeArgs,
+    ChallengePart,
     CheckpointArgs,
     DeliverArgs,
     DialArgs,
@@ -42,6 +44,7 @@ DIAL_TIMEOUT_S = 10.0
 REPLY_TIMEOUT_S = 30.0
 MAX_RESULT = 64 << 20
 MAX_RECEIPT = 1 << 16
+MAX_CHALLENGE_DOCUMENT = 1 << 20
 MAX_SNAPSHOTS_LIST = 1 << 16
 
 
@@ -207,6 +210,12 @@ class HostClient:
         session, _ = await self.ask(ReceiptArgs(), lease)
         session.end()
         return await _whole(session, MAX_RECEIPT)
+
+    async def challenge_document(self, challenge: int, part: ChallengePart) -> bytes:
+        """A document of the host's answer to a challenge, at most 1 MiB, for members of its committee."""
+        session, _ = await self.ask(ChallengeArgs(challenge, part), None, window=BULK_WINDOW)
+        session.end()
+        return await _whole(session, MAX_CHALLENGE_DOCUMENT)
 
     async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
         """Send the tenant's signature of the receipt with this SHA-256."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from offchain.adapters.chain.block_search import first_block_where
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
@@ -21,7 +22,6 @@ from offchain.ports import Block, ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
 from offchain.schema.chain_types.values import FINAL_TASK_STATES
 from offchain.schema.manifest.values import format_amount
-from offchain.services.block_search import first_block_where
 from offchain.services.event_text import (
     TaskBill,
     event_text,

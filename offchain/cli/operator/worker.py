@@ -82,6 +82,7 @@ def worker() -> None:
     Examples:
       gantry worker all --account //Dave
       gantry worker scheduler --account scheduler-1 --password-file /run/secrets/scheduler-1
+      gantry worker verifier --account verifier-1
       gantry worker indexer
       gantry worker gateway
     """
@@ -146,6 +147,31 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
     """
     owner = None if tenant is None else accounts.address_of(tenant)
     _run(("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner, metrics=metrics)
+
+
+@worker.command()
+@_SIGNS
+@click.option(
+    "--challenge-budget",
+    "budget",
+    type=options.AMOUNT,
+    default="0",
+    show_default=True,
+    help="GTY held in 24 h at most, as fees of challenges that this verifier opens. 0: it opens none.",
+)
+@_metrics
+@_state_dir("verifier")
+def verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
+    """Judge hosts' proofs of their GPUs in committees, and open the challenges that the chain's randomness draws.
+
+    The account has to be bonded before: gantry verifier bond. A vote is stored before it is committed.
+
+    \b
+    Examples:
+      gantry verifier run --account verifier-1 --password-file verifier-1.password
+      gantry worker verifier --account //Dave --challenge-budget 10
+    """
+    _run(("verifier",), common, state_dir or network.user_state_dir() / "verifier", metrics=metrics, budget=budget)
 
 
 @worker.command()
@@ -351,6 +377,7 @@ def _run(
     definitions: SchedulerConfig | None = None,
     answers: str | None = None,
     metrics: str | None = None,
+    budget: int = 0,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
@@ -360,7 +387,11 @@ def _run(
     run(_check_network(common))
     signer = common.open_account()
     chosen = network.choose_node(common.url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served))
+    run(
+        run_worker(
+            roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served, budget
+        )
+    )
 
 
 def _metrics_address(given: str | None) -> tuple[str, int] | None:

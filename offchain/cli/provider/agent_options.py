@@ -109,6 +109,7 @@ class AgentArguments:
     reserve_disk_gib: int | None = None
     keep_gpus: tuple[int, ...] = ()
     share_gpus: bool | None = None
+    answer_challenges: bool | None = None
     registry_mirror: str | None = None
     allow_registries: tuple[Endpoint, ...] = ()
     image_quota_gib: int | None = None
@@ -149,6 +150,7 @@ def resolve_settings(
         network=(config is None or config.network) and not given.no_network,
         reserve=reserve,
         share_gpus=bool(chosen("share_gpus")),
+        answer_challenges=bool(chosen("answer_challenges")),
         **stored,
     )
 
@@ -230,6 +232,13 @@ _MACHINE = (
         default=None,
         help="Whether tenants may lease a share of a GPU for that share of its price; the rest is then for the same "
         "account alone.  [default: whole GPUs]",
+    ),
+    click.option(
+        "--answer-challenges/--no-challenges",
+        "answer_challenges",
+        default=None,
+        help="Whether verifiers may have this host prove its GPUs (docs/trust.md): simulated ones only. Needs numpy. A "
+        "challenge that is not answered twice costs a part of the bond.  [default: no challenges]",
     ),
 )
 _IMAGES = (

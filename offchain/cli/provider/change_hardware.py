@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import click
 
-from node_agent.chain.registration import ANSWERS_CHALLENGES, hardware_spec
+from node_agent.chain.registration import hardware_spec
 from node_agent.install.service import AgentService, service_for
 from node_agent.runtime import join_config as configs
 from node_agent.runtime.settings import HARDWARE, AgentSettings, key_of, probe_hardware
@@ -49,7 +49,7 @@ async def change_hardware(session: ProviderSession, *, check_only: bool) -> None
     if kept is None:
         raise OurError(f"{settings.state / HARDWARE} does not exist.", "Run gantry agent join with this folder.")
     now = probe_hardware(settings)
-    lines = [*differences(kept, now), *answers_changed(record)]
+    lines = [*differences(kept, now), *answers_changed(record, now)]
     on_chain = _is_on_chain(record, now)
     if not lines:
         session.output.text("The hardware is the registered one.")
@@ -133,6 +133,7 @@ def _store_hardware(settings: AgentSettings, now: hw.Hardware) -> None:
                 reserve=settings.reserve,
                 keep_gpus=settings.keep_gpus,
                 share_gpus=settings.share_gpus,
+                answer_challenges=settings.answer_challenges,
                 image_quota_gib=settings.image_quota_gib,
                 tier=settings.tier,
             ),
@@ -160,9 +161,9 @@ def _is_on_chain(record: HostRecord, hardware: hw.Hardware) -> bool:
     )
 
 
-def answers_changed(record: HostRecord) -> Iterator[str]:
+def answers_changed(record: HostRecord, now: hw.Hardware) -> Iterator[str]:
     """Yield a line if the chain and the agent differ about answering challenges."""
-    if record.answers_challenges != ANSWERS_CHALLENGES:
+    if record.answers_challenges != now.answers_challenges:
         yield "answers challenges: yes -> no" if record.answers_challenges else "answers challenges: no -> yes"
 
 

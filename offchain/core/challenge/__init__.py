@@ -1,1 +1,1 @@
-"""Decisions about GPU challenges: work for a claimed device, deadline, verification, tier."""
+"""Decisions about GPU challenges: verification of proofs, measured class, tier."""

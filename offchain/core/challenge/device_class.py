@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from offchain.core.challenge.models import EXPECTED_READ_SHARE, MODELS, GpuModel
+from offchain.schema.challenge.models import EXPECTED_READ_SHARE, MODELS, GpuModel
 from offchain.schema.challenge.order import ChallengeWork, MeasuredClass
 
 FILLED_SHARE_MIN: Final = 0.85

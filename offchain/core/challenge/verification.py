@@ -34,6 +34,7 @@ class ProofFault(StrEnum):
     WRONG_PATH = "wrong_path"
     WRONG_ROW = "wrong_row"
     WRONG_CHAIN = "wrong_chain"
+    MALFORMED = "malformed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ class Code(StrEnum):
     UNKNOWN_LEASE = "UnknownLease"
     NOT_YOUR_LEASE = "NotYourLease"
     NOT_A_HOST = "NotAHost"
+    NOT_ON_COMMITTEE = "NotOnCommittee"
     LEASE_ENDED = "LeaseEnded"
     NOT_READY = "NotReady"
     NOT_FOUND = "NotFound"

@@ -39,6 +39,7 @@ class Op(StrEnum):
     SNAPSHOT = "snapshot"
     IMAGE = "image"
     CHECKPOINT = "checkpoint"
+    CHALLENGE = "challenge"
     SERVE = "serve"
     TAKE = "take"
     CARRY = "carry"
@@ -46,7 +47,7 @@ class Op(StrEnum):
 
 OF_GATEWAYS: Final = frozenset({Op.SERVE, Op.TAKE, Op.CARRY})
 """Operations of gateways only."""
-NO_LEASE: Final = frozenset({Op.PING, Op.PROBE}) | OF_GATEWAYS
+NO_LEASE: Final = frozenset({Op.PING, Op.PROBE, Op.CHALLENGE}) | OF_GATEWAYS
 """Operations on the host or gateway itself; all others are on one of a host's leases."""
 INTO_POD: Final = frozenset({Op.EXEC, Op.ATTACH, Op.DIAL, Op.GET, Op.PUT})
 """Operations inside a running pod, which end with its lease."""
@@ -246,6 +247,28 @@ class CheckpointArgs:
         _check_resumed(self.offset, self.digest)
 
 
+class ChallengePart(StrEnum):
+    """A document of a host's answer to a challenge."""
+
+    COMMITMENT = "commitment"
+    OPENING = "opening"
+
+
+def _part(fields: dict[str, Any], name: str) -> ChallengePart:
+    word = text(fields, name, 16)
+    if word not in set(ChallengePart):
+        raise WireError(f"part {word!r} is none of {', '.join(ChallengePart)}")
+    return ChallengePart(word)
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeArgs:
+    """A document of the host's answer to a challenge, for the members of the challenge's committee."""
+
+    challenge: _Count
+    part: Annotated[ChallengePart, _part]
+
+
 @dataclass(frozen=True, slots=True)
 class RegisterArgs:
     """Register a host with the gateway, which announces its callers.
@@ -284,6 +307,7 @@ Args: TypeAlias = (
     | SnapshotArgs
     | ImageArgs
     | CheckpointArgs
+    | ChallengeArgs
     | RegisterArgs
     | AcceptArgs
     | RelayArgs
@@ -304,6 +328,7 @@ _TYPES: dict[Op, type[Args]] = {
     Op.SNAPSHOT: SnapshotArgs,
     Op.IMAGE: ImageArgs,
     Op.CHECKPOINT: CheckpointArgs,
+    Op.CHALLENGE: ChallengeArgs,
     Op.SERVE: RegisterArgs,
     Op.TAKE: AcceptArgs,
     Op.CARRY: RelayArgs,

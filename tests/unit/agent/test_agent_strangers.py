@@ -10,6 +10,7 @@ import pytest
 from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
+from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.meter import UsageMeter
 from node_agent.metering.ports import SteadyTime
@@ -20,6 +21,7 @@ from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import (
+    ChallengePhase,
     EndReasonCancelled,
     HostStatusRetired,
     LeaseStateActive,
@@ -33,6 +35,8 @@ from offchain.schema.protocol.operations import (
     OF_GATEWAYS,
     OF_SNAPSHOTS,
     AttachArgs,
+    ChallengeArgs,
+    ChallengePart,
     CheckpointArgs,
     DeliverArgs,
     DialArgs,
@@ -50,6 +54,7 @@ from offchain.schema.protocol.operations import (
 )
 from offchain.schema.protocol.snapshots import SnapshotAction
 from tests.support.chain_records import host_record, lease, task_spec
+from tests.support.challenge_records import challenge, seat
 from tests.support.fake_access import FakeAccess, FakePod
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
@@ -74,6 +79,7 @@ ASKED = [
     *(SnapshotArgs(act, None if act is SnapshotAction.LIST else "before") for act in SnapshotAction),
     ImageArgs("before"),
     CheckpointArgs("00" * 32),
+    ChallengeArgs(3, ChallengePart.COMMITMENT),
 ]
 OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE | {Op.CHECKPOINT}]
 """What a tenant may ask."""
@@ -85,6 +91,11 @@ def name_of(args):
 
 def test_no_question_is_forgotten_here():
     assert {op_of(args) for args in ASKED} == set(Op) - OF_GATEWAYS
+
+
+async def proof_of(_challenge, part):
+    """The host has computed its proof, and the opening is not drawn yet."""
+    return b"proof" if part is ChallengePart.COMMITMENT else None
 
 
 class NoGpus:
@@ -117,7 +128,10 @@ class Host(World):
             HARDWARE,
             now_ms=lambda: self.now_ms,
             pods=self.pods,
-            handlers=ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
+            handlers={
+                **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
+                **ChallengeRequests(asyncio.get_running_loop(), proof_of).handlers(),
+            },
         )
         async with agent_running(agent, state):
             self.agent_now = agent
@@ -179,7 +193,8 @@ async def host(tmp_path):
 
 def refusal_of(args):
     """What somebody without any right is told."""
-    return {Op.PING: "ok", Op.PROBE: Code.NOT_A_HOST}.get(op_of(args), Code.NOT_YOUR_LEASE)
+    known = {Op.PING: "ok", Op.PROBE: Code.NOT_A_HOST, Op.CHALLENGE: Code.NOT_FOUND}
+    return known.get(op_of(args), Code.NOT_YOUR_LEASE)
 
 
 async def test_the_tenant_itself_gets_past_every_check(host):
@@ -195,6 +210,18 @@ async def test_who_is_not_the_tenant_gets_nothing(host, who):
     asked = [args for args in ASKED if not (who == "the host" and op_of(args) in (Op.PROBE, Op.CHECKPOINT))]
     answers = await host.asked(*(host.signed(args, signer) for args in asked))
     assert answers == [refusal_of(args) for args in asked]
+
+
+async def test_the_committee_of_a_challenge_alone_gets_the_proof(host):
+    commitment, opening = (ChallengeArgs(3, part) for part in ChallengePart)
+    record = challenge(ChallengePhase.COMMITTING, seat(NEIGHBOUR.address), host=host.host)
+    host.table("Verification", "Challenges")[(3,)] = record.encode()
+    for who in (STRANGER, TENANT, host.key):
+        assert await host.asked(host.signed(commitment, who)) == [Code.NOT_ON_COMMITTEE]
+    asked = (host.signed(args, NEIGHBOUR) for args in (commitment, opening, ChallengeArgs(4, ChallengePart.OPENING)))
+    assert await host.asked(*asked) == ["ok", Code.NOT_READY, Code.NOT_FOUND]
+    host.table("Verification", "Challenges")[(3,)] = dataclasses.replace(record, host=STRANGER.address).encode()
+    assert await host.asked(host.signed(commitment, NEIGHBOUR)) == [Code.NOT_FOUND]
 
 
 async def test_who_calls_itself_the_tenant_gets_nothing(host):

@@ -3,9 +3,9 @@
 import pytest
 
 from offchain.core.challenge.device_class import DeviceTier, plausible_models, proven_class, tier_of
-from offchain.core.challenge.models import MODELS, GpuModel, model_named, normal_name
-from offchain.core.challenge.sizing import FILLED_SHARE, SIMULATED_WORK, deadline_ms, expected_seconds, work_of
+from offchain.schema.challenge.models import MODELS, GpuModel, model_named, normal_name
 from offchain.schema.challenge.order import MeasuredClass
+from offchain.schema.challenge.sizing import FILLED_SHARE, SIMULATED_WORK, deadline_ms, expected_seconds, work_of
 
 
 def measured(model: GpuModel, share: float = 0.8) -> MeasuredClass:

@@ -43,8 +43,8 @@ def test_each_difference_is_a_line():
 
 def test_a_host_that_is_said_to_answer_challenges_and_does_not_is_told(caplog):
     answering = host_record("5P", answers_challenges=True)
-    assert list(answers_changed(answering)) == ["answers challenges: yes -> no"]
-    assert list(answers_changed(host_record("5P"))) == []
+    assert list(answers_changed(answering, BEFORE)) == ["answers challenges: yes -> no"]
+    assert list(answers_changed(host_record("5P"), BEFORE)) == []
     check_answers(host_record("5P"))
     check_answers(None)
     assert caplog.messages == []

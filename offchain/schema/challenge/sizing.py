@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from offchain.core.challenge.models import GpuModel
+from offchain.schema.challenge.models import GpuModel, model_named
 from offchain.schema.challenge.order import OPENED, ChallengeWork
 
 DIMENSION: Final = 8192
@@ -55,3 +56,26 @@ def expected_seconds(work: ChallengeWork, model: GpuModel) -> float:
 def deadline_ms(work: ChallengeWork, model: GpuModel) -> int:
     """Return the longest time between the blocks with the seed and with the answer, in ms of the chain's clock."""
     return round(1000 * (CHAIN_ALLOWANCE_S + SLACK * expected_seconds(work, model)))
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeTerms:
+    """What a claimed device has to compute, and in which time.
+
+    `deadline_ms`: longest time between the blocks with the seed and with the answer, by the chain's clock.
+    """
+
+    work: ChallengeWork
+    deadline_ms: int
+    is_simulated: bool
+
+
+def terms_of(model: str, vram_mib: int, *, simulated: bool) -> ChallengeTerms | None:
+    """Return the terms of a challenge of a claimed device; None for a model that the table does not have."""
+    if simulated:
+        return ChallengeTerms(SIMULATED_WORK, SIMULATED_DEADLINE_S * 1000, is_simulated=True)
+    known = model_named(model)
+    if known is None:
+        return None
+    work = work_of(known, vram_mib)
+    return ChallengeTerms(work, deadline_ms(work, known), is_simulated=False)

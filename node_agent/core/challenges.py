@@ -1,0 +1,88 @@
+"""Next step of a host with an open challenge. Pure.
+
+The step follows from the chain's records and from what the agent has stored, so a restarted agent continues.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from offchain.schema.chain_types._generated_chain import ChallengePhase, ChallengeRecord
+
+ANSWER_MARGIN_MS: Final = 4_000
+"""Time before the latest moment at which an answer is no longer sent: it is in a block a slot or two later."""
+
+
+class ChallengeStep(StrEnum):
+    """What to do now."""
+
+    NOTHING = "nothing"
+    PREPARE = "prepare"
+    COMPUTE = "compute"
+    SEND = "send"
+    OPEN = "open"
+    SERVE = "serve"
+    GIVE_UP = "give_up"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldProof:
+    """A stored proof for one seed. `opening`: None before it was drawn and shown."""
+
+    seed: bytes
+    commitment: bytes
+    digest: bytes
+    opening: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeView:
+    """The open challenge in the best block and in the newest final one, and the agent's own state.
+
+    `final`: None if the challenge is in no final block. `computed`: seed whose proof the program holds in memory.
+    `send_until`: chain time up to which an answer is in time, by the terms of the claimed device.
+    """
+
+    best: ChallengeRecord
+    final: ChallengeRecord | None
+    proof: HeldProof | None
+    computed: bytes | None
+    now: int
+    send_until: int
+
+
+def next_step(view: ChallengeView) -> ChallengeStep:
+    """Return the next step.
+
+    The proof is computed for the seed in the best block, so that no time is lost, and answered when that seed is final.
+    An answer that would be late is not sent: a missed challenge has no consequence at first, a late answer is judged.
+    """
+    best = view.best
+    seed = best.ballot.seed
+    if best.answer is not None:
+        return _after_answer(view, best.answer.digest)
+    if best.phase is ChallengePhase.WAITING or seed is None:
+        return ChallengeStep.PREPARE
+    if best.phase is not ChallengePhase.ANSWERING:
+        return ChallengeStep.NOTHING
+    if view.now + ANSWER_MARGIN_MS > min(view.send_until, best.until):
+        return ChallengeStep.GIVE_UP
+    if view.proof is None or view.proof.seed != seed:
+        return ChallengeStep.COMPUTE
+    is_final = view.final is not None and view.final.ballot.seed == seed
+    return ChallengeStep.SEND if is_final else ChallengeStep.NOTHING
+
+
+def _after_answer(view: ChallengeView, digest: bytes) -> ChallengeStep:
+    proof = view.proof
+    if proof is None or proof.digest != digest:
+        return ChallengeStep.LOST
+    if proof.opening is not None:
+        return ChallengeStep.SERVE
+    if view.computed != proof.seed:
+        return ChallengeStep.COMPUTE
+    is_final = view.final is not None and view.final.answer == view.best.answer
+    return ChallengeStep.OPEN if is_final else ChallengeStep.NOTHING

@@ -1,0 +1,1 @@
+"""Decisions of a verifier: its duties in committees of challenges, and which hosts it challenges."""

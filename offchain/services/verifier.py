@@ -1,0 +1,251 @@
+"""The verifier: judges answers to challenges in committees, and challenges hosts within a budget."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from offchain.adapters.chain.chain_identity import continued
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.keys import ss58
+from offchain.adapters.outbox.intent_values import OutboxCounts
+from offchain.adapters.outbox.outbox import Outbox
+from offchain.adapters.outbox.store import Store
+from offchain.core.verifier.duties import (
+    AdvanceChallenge,
+    CallCommand,
+    CallEnded,
+    ChallengesSeen,
+    CommitVote,
+    Examine,
+    Examined,
+    Finding,
+    FindingKind,
+    ForgetVote,
+    RevealVote,
+    StoreVote,
+    VerifierCommand,
+    VerifierEvent,
+    VerifierState,
+    VoteStored,
+    handle,
+    vote_commitment,
+)
+from offchain.core.verifier.openings import BlockDraw, Opening, drawn_opening, may_be_opened
+from offchain.errors import BadReply, ChainUnreachable
+from offchain.ports import Block, BlockRef, Call, ChainPort, Signer
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import calls, storage
+from offchain.services.host_connections import HostConnections
+from offchain.services.log import EventLog
+from offchain.services.proof_examiner import ProofExaminer
+from offchain.services.submitter import PendingCalls, SubmitCall, Submitter
+from offchain.services.verifier_store import VerifierStore
+
+REMEMBERED_BLOCKS: Final = 10_000
+HOSTS_READ_MS: Final = 60_000
+"""How old the list of hosts may be from which challenges are drawn; a drawn host is read again."""
+
+
+class Verifier:
+    """One verifier.
+
+    `budget`: base units that may be held for challenges in 24 h; 0: it opens none.
+    """
+
+    def __init__(
+        self,
+        chain: GantryChain,
+        submit: SubmitCall,
+        examiner: ProofExaminer,
+        store: VerifierStore,
+        account: Signer,
+        budget: int,
+    ) -> None:
+        self._chain = chain
+        self._submit = submit
+        self._examiner = examiner
+        self._store = store
+        self._account = account
+        self._budget = budget
+        self._state = VerifierState(account.address, store.votes())
+        self._head: BlockRef | None = None
+        self._now = 0
+        self._hosts: dict[str, gen.HostRecord] = {}
+        self._scores: dict[str, gen.HostScore] = {}
+        self._hosts_read_at: int | None = None
+        self._drawn_by: bytes | None = None
+        self._opening: set[str] = set()
+        self._is_bonded: bool | None = None
+        self._log = EventLog("verifier")
+        self.running = PendingCalls(lambda: None)
+
+    async def step(self, head: BlockRef) -> None:
+        """Do what a new final block asks for."""
+        self.running.check()
+        before, self._head = self._now, head
+        self._now = await self._chain.now_ms(head.hash)
+        own = await self._chain.read(storage.verification_verifiers, self._account.address, at=head.hash)
+        self._note_bond(own)
+        params = gen.VerificationParams.decode(await self._chain.port.query("Verification", "Params", (), head.hash))
+        if self._state.votes or (own is not None and own.duties):
+            found = await self._chain.read_map(storage.verification_challenges, at=head.hash)
+            self._take(ChallengesSeen(self._own(found), params.challenge_commit_ms))
+        if self._budget and own is not None and isinstance(own.status, gen.VerifierStatusActive):
+            await self._draw(head, params, self._now - before if before else 0)
+
+    def _own(self, found: dict[int, gen.ChallengeRecord]) -> dict[int, gen.ChallengeRecord]:
+        voted = {key.challenge for key in self._state.votes}
+        me = self._account.address
+        return {
+            number: record
+            for number, record in found.items()
+            if number in voted or any(seat.who == me for seat in record.ballot.seats)
+        }
+
+    def _note_bond(self, own: gen.VerifierRecord | None) -> None:
+        is_bonded = own is not None and isinstance(own.status, gen.VerifierStatusActive)
+        if is_bonded != self._is_bonded:
+            self._is_bonded = is_bonded
+            if is_bonded:
+                self._log.info("bonded", account=self._account.address)
+            else:
+                self._log.warning("not_bonded", account=self._account.address, hint="gantry verifier bond")
+
+    # --- duties -----------------------------------------------------------------------------------------------------
+
+    def _take(self, event: VerifierEvent) -> None:
+        self._state, commands = handle(self._state, event, self._now)
+        for command in commands:
+            self.running.spawn(self._carry_out(command))
+
+    async def _carry_out(self, command: VerifierCommand) -> None:
+        match command:
+            case Examine():
+                self._take(Examined(command.key, await self._examine(command)))
+            case StoreVote(key, vote, reason):
+                stored = await self._store.store_vote(key, vote, reason)
+                self._log.info("votes", challenge=key.challenge, round=key.round, vote=vote.value, reason=reason)
+                self._take(VoteStored(key, stored))
+            case ForgetVote(key):
+                await self._store.forget_vote(key)
+            case CommitVote() | RevealVote() | AdvanceChallenge():
+                name, call = self._call_of(command)
+                outcome = await self._submit(name, call)
+                self._log.info("done" if outcome.done else "refused", act=name, reason=outcome.refusal)
+                self._take(CallEnded(command, not outcome.done))
+
+    async def _examine(self, command: Examine) -> Finding:
+        assert self._head is not None  # noqa: S101  (set before the first event)
+        try:
+            found = await self._examiner.examine(command.key.challenge, command.record, self._head)
+        except (ChainUnreachable, BadReply, LookupError) as error:
+            found = Finding(FindingKind.NOT_YET, str(error))
+        if found.kind in (FindingKind.NOT_SHOWN, FindingKind.NOT_YET):
+            self._log.info("examines", challenge=command.key.challenge, host=command.record.host, reason=found.reason)
+        return found
+
+    def _call_of(self, command: CallCommand) -> tuple[str, Call]:
+        key, matter = command.key, command.key.matter
+        match command:
+            case CommitVote(_, stored):
+                digest = vote_commitment(matter, key.round, stored.vote, stored.salt, self._account.public_key)
+                call = calls.verification_commit_vote(matter=matter, commitment=digest)
+                return f"commit-vote:{key.challenge}:{key.round}", call
+            case RevealVote(_, stored):
+                call = calls.verification_reveal_vote(matter=matter, vote=stored.vote, salt=stored.salt)
+                return f"reveal-vote:{key.challenge}:{key.round}", call
+            case AdvanceChallenge(_, until):
+                return f"advance:{key.challenge}:{until}", calls.verification_advance(matter=matter)
+
+    # --- openings ---------------------------------------------------------------------------------------------------
+
+    async def _draw(self, head: BlockRef, params: gen.VerificationParams, block_ms: int) -> None:
+        """Open the challenges that this block's draw assigns to this verifier, as far as the budget allows."""
+        randomness = await self._chain.port.query("Babe", "AuthorVrfRandomness", (), head.hash)
+        if randomness is None or randomness == self._drawn_by:
+            return
+        self._drawn_by = bytes(randomness)
+        if self._hosts_read_at is None or self._now >= self._hosts_read_at + HOSTS_READ_MS:
+            found = await self._chain.hosts(at=head.hash)
+            self._hosts = {name: record for name, record in found.items() if record.answers_challenges}
+            self._scores = await self._chain.host_scores_named(self._hosts, at=head.hash)
+            self._hosts_read_at = self._now
+        if not self._hosts:
+            return
+        listed = await self._chain.read(storage.verification_verifier_list, at=head.hash) or ()
+        verifiers = {one.who: ss58.decode(one.who) for one in listed}
+        draw = BlockDraw(self._drawn_by, self._now, block_ms, params.challenge_rest_ms, verifiers)
+        for host, record in self._hosts.items():
+            opening = drawn_opening(
+                self._account.address, host, ss58.decode(host), record, self._scores.get(host), draw
+            )
+            if opening is not None and host not in self._opening and await self._is_due(opening, draw, head):
+                await self._begin(opening, 2 * params.challenge_fee)
+
+    async def _is_due(self, opening: Opening, draw: BlockDraw, head: BlockRef) -> bool:
+        record = await self._chain.host(opening.host, at=head.hash)
+        of_host = await self._chain.read(storage.verification_by_host, opening.host, at=head.hash)
+        absence_ms = (await self._chain.params("Hosts", head.hash)).absence_limit_ms
+        return record is not None and may_be_opened(record, of_host, draw, absence_ms)
+
+    async def _begin(self, opening: Opening, fee: int) -> None:
+        if self._store.spent(self._now) + fee > self._budget:
+            self._log.info("budget_spent", host=opening.host, budget=self._budget)
+            return
+        await self._store.note_opening(self._now, opening.host, fee)
+        self._opening.add(opening.host)
+        self.running.spawn(self._open(opening, self._now))
+
+    async def _open(self, opening: Opening, now: int) -> None:
+        call = calls.verification_open_challenge(host=opening.host, device=opening.device, lease=None)
+        name = f"open-challenge:{opening.host}:{opening.device}:{now}"
+        try:
+            outcome = await self._submit(name, call)
+        finally:
+            self._opening.discard(opening.host)
+        if not outcome.done:
+            await self._store.forget_opening(now, opening.host)
+        self._log.info("done" if outcome.done else "refused", act=name, reason=outcome.refusal)
+
+
+async def work(
+    chain: ChainPort,
+    store: Store,
+    account: Signer,
+    budget: int,
+    counts: OutboxCounts | None = None,
+    gateways: Sequence[str] = (),
+) -> None:
+    """Run until cancelled. Raises as the chain's port does; the outbox continues at the next start.
+
+    `budget`: base units held for challenges in 24 h at most. `counts`: of the outbox, kept up to date.
+    """
+    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
+    watcher = Watcher(chain, store, "verifier", start="finalized")
+
+    async def observe(block: Block) -> None:
+        await outbox.observe(block)
+        outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
+
+    async with (
+        continued(chain, lambda: watcher.cursor, store.path),
+        contextlib.AsyncExitStack() as stack,
+        asyncio.TaskGroup() as group,
+    ):
+        ways = HostConnections(stack, await chain.genesis_hash(), account, gateways)
+        examiner = ProofExaminer(GantryChain(chain), ways.to)
+        verifier = Verifier(GantryChain(chain), Submitter(outbox), examiner, VerifierStore(store), account, budget)
+        stack.push_async_callback(verifier.running.stop)
+        group.create_task(outbox.run())
+        group.create_task(watcher.run(observe))
+        group.create_task(_follow(chain, verifier))
+
+
+async def _follow(chain: ChainPort, verifier: Verifier) -> None:
+    async for head in chain.finalized():
+        await verifier.step(head)

@@ -1,0 +1,101 @@
+"""A host with a simulated GPU that answers challenges, in a process of its own, which can be killed at any moment.
+
+    python -m tests.support.challenged_host URL FOLDER PROVIDER [cheat]
+
+Started again with the same folder, it is the same host. A host that cheats answers with a proof for another seed, as
+one that was computed in advance.
+"""
+
+import asyncio
+import contextlib
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from node_agent.chain.challenge_responder import ChallengeResponder
+from node_agent.chain.registration import registration_call
+from node_agent.challenge.child_process import ChildProgram
+from node_agent.handlers.challenge_requests import ChallengeRequests
+from node_agent.runtime.agent import NodeAgent
+from node_agent.runtime.settings import unix_ms
+from node_agent.runtime.state_dir import StateDir
+from node_agent.telemetry.hardware import Hardware, HostDevice
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.ports import Signer
+from offchain.schema.protocol.messages import endpoint_text
+from tests.support.chain_records import ask
+from tests.support.fake_driver import FakeDriver
+from tests.support.fake_engine import FakeEngine
+from tests.support.real_chain import Chain, connect
+
+ROOT = Path(__file__).resolve().parents[2]
+HARDWARE = Hardware(4000, 8192, 100, (HostDevice("Nvidia", "SIM-1", 24_576, None),), answers_challenges=True)
+OTHER_SEED = bytes(32)
+
+
+class CheatingProgram(ChildProgram):
+    """Computes for another seed, and claims that the proof is for the right one."""
+
+    async def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        if order["type"] != "compute":
+            return await super().ask(order, timeout_s)
+        answer = await super().ask({**order, "seed": OTHER_SEED.hex()}, timeout_s)
+        return {**answer, "commitment": {**answer["commitment"], "seed": order["seed"]}}
+
+
+@contextlib.contextmanager
+def challenged_host(
+    url: str, folder: Path, provider: str, *, cheats: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The host's process, which is killed at the latest in the end. Its log is beside its folder."""
+    line = [sys.executable, "-m", "tests.support.challenged_host", url, str(folder), provider]
+    with (
+        folder.with_suffix(".log").open("ab") as out,
+        subprocess.Popen([*line, *(["cheat"] if cheats else [])], cwd=ROOT, stdout=out, stderr=out) as run,
+    ):
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+async def _run(url: str, folder: Path, provider: Signer, *, cheats: bool) -> None:
+    chain = Chain(0, await connect(url))
+    with contextlib.closing(StateDir(folder)) as state:
+        key, genesis = state.host_key(), await chain.link.genesis_hash()
+        transport = await MultiTransport.bind(key.seed(), "127.0.0.1:0")
+        if await GantryChain(chain.link).host(key.address) is None:
+            call = registration_call(
+                key,
+                genesis_hash=genesis,
+                provider=provider.address,
+                hardware=HARDWARE,
+                endpoint=endpoint_text(transport.addresses),
+                region=b"eu",
+                ask=ask(),
+            )
+            await chain.do(provider, call)
+        start = CheatingProgram.start if cheats else ChildProgram.start
+        responder = ChallengeResponder(chain.link, state.store, folder, key.address, HARDWARE, start)
+        agent = NodeAgent(
+            chain.link,
+            FakeDriver(FakeEngine(), key.address),
+            transport,
+            state,
+            key,
+            HARDWARE,
+            now_ms=unix_ms,
+            beside=(responder.run,),
+            handlers=ChallengeRequests(asyncio.get_running_loop(), responder.document).handlers(),
+        )
+        await agent.run(asyncio.Event())
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    asyncio.run(_run(sys.argv[1], Path(sys.argv[2]), from_uri(sys.argv[3]), cheats=sys.argv[4:] == ["cheat"]))

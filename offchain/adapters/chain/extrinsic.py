@@ -117,7 +117,7 @@ def read_head(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, str 
     """Return the signer and the call (`Pallet.function`) of an extrinsic; None for what it lacks or is not known."""
     try:
         signer, pos = _read_signer(runtime, extrinsic)
-    except (IndexError, UnicodeDecodeError, ValueError):
+    except (IndexError, ValueError):
         return None, None
     return signer, runtime.call_name(extrinsic[pos : pos + 2])
 
@@ -129,11 +129,15 @@ def read_call(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, Call
         plain, end = runtime.decode_at(runtime.metadata.call, extrinsic, pos)
         ((pallet, inner),) = plain.items()
         ((function, args),) = inner.items() if isinstance(inner, Mapping) else ((inner, {}),)
-    except (IndexError, ValueError, AttributeError, RecursionError, BadReply):
-        end = pallet = function = args = None
+    except (IndexError, ValueError, AttributeError, RecursionError):
+        raise _unreadable() from None
     if end != len(extrinsic):
-        raise BadReply("The extrinsic cannot be decoded by the runtime of its block.", "Read the block from a node.")
-    return signer, Call(str(pallet), str(function), args or {})
+        raise _unreadable()
+    return signer, Call(pallet, function, args)
+
+
+def _unreadable() -> BadReply:
+    return BadReply("The extrinsic cannot be decoded by the runtime of its block.", "Read the block from a node.")
 
 
 def _read_signer(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, int]:

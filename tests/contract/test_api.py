@@ -136,7 +136,7 @@ async def test_every_movement_of_an_accounts_coins_is_on_one_page(api, address):
 
 async def test_single_resources_and_the_network(api):
     network = await api.get("/v1/network")
-    off = {"development": False, "sign_in": False, "signing": False}
+    off = {"development": False, "sign_in": False, "signing": False, "relay": None}
     assert network["data"] == {"genesis_hash": f"0x{GENESIS.hex()}", "events_from_block": 0} | off
     assert network["as_of"]["number"] == BLOCKS - 1
     block = (await api.get("/v1/blocks/7"))["data"]

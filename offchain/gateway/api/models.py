@@ -83,6 +83,9 @@ class NetworkResource(AnsweredModel):
     ] = False
     sign_in: Annotated[bool, Field(description="Whether accounts can sign in here.")] = False
     signing: Annotated[bool, Field(description="Whether extrinsics can be built and submitted here.")] = False
+    relay: Annotated[
+        Account | None, Field(description="The gateway whose relay the WebSocket `/v1/relay` is; null: there is none.")
+    ] = None
 
 
 class BlockResource(AnsweredModel):

@@ -84,8 +84,8 @@ class ApiParts:
 class ApiAction:
     """A resource with another method than GET, or one that needs a token or a node.
 
-    `asked`: its body, or the parameters of its path and query. `budget`: of requests with a body, and of those that cost
-    the node much (`is_costly`).
+    `asked`: its body, or the parameters of its path and query. `budget`: of requests with a body, and of those that
+    cost the node much (`is_costly`).
     """
 
     method: Literal["GET", "POST", "DELETE"]

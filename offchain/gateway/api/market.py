@@ -140,7 +140,9 @@ def _offer(row: OfferRow, outdated: set[str]) -> dict[str, Any]:
         "vendor": row.vendor or None,
         "price_per_hour": row.price,
         "reputation_ppm": row.score_ppm,
-        "total": market_models.CapacityResource(cpu_milli=row.cpu_milli, memory_mib=row.memory_mib, disk_gib=row.disk_gib),
+        "total": market_models.CapacityResource(
+            cpu_milli=row.cpu_milli, memory_mib=row.memory_mib, disk_gib=row.disk_gib
+        ),
         "free": market_models.CapacityResource(
             cpu_milli=row.cpu_milli_free, memory_mib=row.memory_mib_free, disk_gib=row.disk_gib_free
         ),

@@ -28,7 +28,7 @@ LeaseId = Annotated[
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "pattern": "^[0-9]+$", "description": "Number of a lease as decimal text."}),
 ]
-"""The number of a lease is its task's number × 2^24 + …, which many languages cannot read exactly from JSON."""
+"""The number of a lease is its task's number times 2^24 and more, which many languages do not read exactly."""
 
 
 def _title(model: type[Any]) -> str:
@@ -120,7 +120,7 @@ class ExtrinsicResource(AnsweredModel):
 
 
 class EventResource(AnsweredModel):
-    """An event. In `fields`, numbers of leases and integers above 2^53 - 1 are decimal text; bytes are 0x and hex digits."""
+    """An event. In `fields`, numbers of leases and integers above 2^53 - 1 are decimal text, bytes are 0x and hex."""
 
     id: Annotated[str, Field(description="Block and index, as cursors of the event stream have them.")]
     block: int

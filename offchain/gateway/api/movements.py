@@ -13,7 +13,15 @@ from offchain.gateway.api.answers import as_of, next_cursor
 from offchain.gateway.api.csv_export import Cell, CsvExport, CsvPart
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.pages import AccountMovement, Key, PageRequest, account_movements, block_times, first_block_at, page
+from offchain.indexer.pages import (
+    AccountMovement,
+    Key,
+    PageRequest,
+    account_movements,
+    block_times,
+    first_block_at,
+    page,
+)
 from offchain.indexer.rows import MovementRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from offchain.indexer.tables import columns

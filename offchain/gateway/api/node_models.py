@@ -1,4 +1,4 @@
-"""Parameters and answers of the resources that a node has and the index has not: terms of leases, arguments of calls."""
+"""Parameters and answers of what a node has and the index has not: terms of leases, arguments of calls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The relay for pages: connections to the gateway over a WebSocket of the HTTP API.
 
-A page cannot open QUIC, nor a WebSocket whose certificate is made from the gateway's own key. It reaches the API through
-the TLS of the web server, and both sides prove their ed25519 keys inside, each by a signature of a random number of the
-other. What a page sends to a host through the relay is encrypted for the host.
+A page cannot open QUIC, nor a WebSocket whose certificate is made from the gateway's own key. It reaches the API
+through the TLS of the web server, and both sides prove their ed25519 keys inside, each by a signature of a random
+number of the other. What a page sends to a host through the relay is encrypted for the host.
 """
 
 from __future__ import annotations

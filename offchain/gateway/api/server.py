@@ -34,8 +34,8 @@ from offchain.gateway.api.models import NetworkResource, ResourceAnswer
 from offchain.gateway.api.node_connections import NodeConnections
 from offchain.gateway.api.openapi import document_text
 from offchain.gateway.api.parameters import BadParameter, CsvListParameters, EventStreamChoice, Parameters
-from offchain.gateway.api.relay_socket import RELAY_PATH, RelaySockets
 from offchain.gateway.api.reference import page as reference_page
+from offchain.gateway.api.relay_socket import RELAY_PATH, RelaySockets
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
 from offchain.schema.manifest.types import ManifestError

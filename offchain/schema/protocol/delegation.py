@@ -72,7 +72,7 @@ def chain_of(genesis_hash: bytes) -> str:
 
 
 def parse_delegation(text: str) -> Delegation:
-    """Return what a text says. Raise :class:`DelegationError` unless it is exactly as :meth:`Delegation.text` writes."""
+    """Return what a text says. Raise :class:`DelegationError` unless it is as :meth:`Delegation.text` writes."""
     found = _TEXT.fullmatch(text)
     if found is None:
         raise DelegationError("its text is not one of a delegation; make a new one")
@@ -150,4 +150,3 @@ def signed_delegation(fields: Any) -> SignedDelegation:
     if not isinstance(fields, dict):
         raise WireError("delegation must be an object")
     return decode(SignedDelegation, fields)
-

@@ -149,9 +149,7 @@ class Request:
         fields = json_object(data)
         version = fields.get("v")
         if isinstance(version, bool) or version not in (VERSION, DELEGATED_VERSION):
-            raise WireError(
-                f"protocol version {str(version)[:20]}; this side speaks {VERSION} and {DELEGATED_VERSION}"
-            )
+            raise WireError(f"protocol version {str(version)[:20]}; this side speaks {VERSION} and {DELEGATED_VERSION}")
         op = read.text(fields, "op", 16)
         if op not in set(Op):
             raise WireError(f"op {op!r} is none of {', '.join(Op)}")

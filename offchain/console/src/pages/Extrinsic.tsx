@@ -78,7 +78,9 @@ function OneExtrinsic(props: { row: Extrinsic }) {
       </section>
       <section class="stack">
         <h2>Arguments</h2>
-        <Load of={called} what="the arguments">{({ data }) => <Arguments row={row} called={data} />}</Load>
+        <Load of={called} what="the arguments">
+          {({ data }) => <Arguments row={row} called={data} />}
+        </Load>
       </section>
       <section class="stack">
         <h2>Events that it caused</h2>
@@ -103,7 +105,9 @@ function Arguments(props: { row: Extrinsic; called: ExtrinsicCall }) {
       {text === "{}" ? (
         <p class="muted">None.</p>
       ) : (
-        <pre tabIndex={0} aria-label="Arguments of the call">{text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text}</pre>
+        <pre tabIndex={0} aria-label="Arguments of the call">
+          {text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text}
+        </pre>
       )}
       {text.length > MOST_SHOWN && <p class="muted small">{`The first ${MOST_SHOWN} of ${text.length} characters.`}</p>}
       {!called.runtime_known && (

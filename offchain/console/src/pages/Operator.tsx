@@ -87,7 +87,7 @@ export function Operator() {
             </Tile>
           ))}
         </ul>
-        <LongestWaiting tasks={facts.queued} blockMs={facts.blockMs} />
+        <LongestWaiting tasks={queued.data?.data ?? []} blockMs={facts.blockMs} />
       </section>
       <section class="stack">
         <h2>Schedulers</h2>

@@ -166,7 +166,7 @@ class Answers:
         self.tenants = {TENANT.address}
 
     async def authorise(self, request):
-        if request.account not in self.tenants:
+        if request.tenant not in self.tenants:
             raise refused(Code.NOT_YOUR_LEASE, "Not your lease.", "Sign as its tenant.")
 
     def handlers(self):

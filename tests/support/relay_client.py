@@ -76,7 +76,7 @@ class PageTransport:
 
     async def _dial(self, session, key, address):
         socket = await session.ws_connect(
-            address + RELAY_PATH, max_msg_size=MESSAGE_BYTES, headers=self._headers, autoclose=False
+            address + RELAY_PATH, max_msg_size=MESSAGE_BYTES + 1, headers=self._headers, autoclose=False
         )
         connection, nonce = PageConnection(session, socket, key), secrets.token_bytes(NONCE)
         proof = self._signer.sign(client_proof(await connection.read(), key))

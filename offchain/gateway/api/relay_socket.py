@@ -120,7 +120,7 @@ class RelaySockets:
         """Serve a request for a WebSocket until the connection is over."""
         if (refused := self._refusal(request)) is not None:
             return refused
-        socket = web.WebSocketResponse(max_msg_size=MESSAGE_BYTES, heartbeat=KEEPALIVE_S, compress=False)
+        socket = web.WebSocketResponse(max_msg_size=MESSAGE_BYTES + 1, heartbeat=KEEPALIVE_S, compress=False)
         if not socket.can_prepare(request):
             return problems.problem(
                 HTTPStatus.UPGRADE_REQUIRED, "no_websocket", "This resource is a WebSocket.", "Open it as one."
@@ -170,7 +170,7 @@ class RelaySockets:
     def _refusal(self, request: web.Request) -> web.Response | None:
         # A browser asks no server before it opens a WebSocket, so the origin is checked here. Programs send none.
         origin = request.headers.get("Origin")
-        if origin is not None and origin not in self._origins and urlsplit(origin).netloc != request.host:
+        if origin is not None and origin not in self._origins and _place(origin) != request.host:
             return problems.problem(
                 HTTPStatus.FORBIDDEN,
                 "wrong_origin",
@@ -237,6 +237,14 @@ def client_proof(nonce: bytes, server_key: bytes) -> bytes:
 def server_proof(nonce: bytes, client_key: bytes) -> bytes:
     """Return what a server signs: the client's random number, for the client with this key."""
     return SERVER_CONTEXT + nonce + client_key
+
+
+def _place(origin: str) -> str:
+    """Return the host and port of an origin; empty if it has none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 async def _receive(socket: web.WebSocketResponse) -> bytes:

@@ -10,6 +10,7 @@ import p2p_endpoints as p2p
 import pytest
 from p2p_endpoints import DIGEST, GENESIS, LEASE, NOW_MS, RESULT, SILENT, STRANGER, TENANT, refusal
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
 from offchain.adapters.transport import relayed
@@ -21,7 +22,6 @@ from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.api.relay_socket import RELAY_PATH, JoinedTransport, RelaySockets
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.gateway.service import GatewayServer
-from offchain.adapters.chain.typed import GantryChain
 from offchain.schema.protocol.delegation import DELEGABLE, MOST_LIFE_MS, Delegation, SignedDelegation, chain_of
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import Code, Op
@@ -249,7 +249,9 @@ async def world(tmp_path):
         seed = os.urandom(32)
         own = Ed25519Signer(seed)
         gateway.chain.storage["Hosts", "Hosts"][own.address,] = host_record("5P").encode()
-        gateway.chain.storage["System", "Account"][TENANT.address,] = {"data": {"free": GTY, "reserved": 0, "frozen": 0}}
+        gateway.chain.storage["System", "Account"][TENANT.address,] = {
+            "data": {"free": GTY, "reserved": 0, "frozen": 0}
+        }
         attached = await p2p.through(gateway, seed=seed, signer=own)
         host = p2p.Host(attached)
         host.server._now_ms = _unix_ms
@@ -321,7 +323,14 @@ async def test_a_gateway_that_changes_bytes_breaks_the_connection(world):
 
 @pytest.mark.parametrize(
     ("origin", "status"),
-    [(None, 101), ("https://console.example.org", 101), ("own", 101), ("https://evil.example", 403), ("null", 403), ("http://[", 403)],
+    [
+        (None, 101),
+        ("https://console.example.org", 101),
+        ("own", 101),
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("http://[", 403),
+    ],
 )
 async def test_pages_of_other_origins_may_not_use_the_relay(world, origin, status):
     headers = {} if origin is None else {"Origin": world.url if origin == "own" else origin}
@@ -348,4 +357,3 @@ async def test_who_proves_no_key_is_disconnected(world, said):
         async with asyncio.timeout(p2p.PATIENCE_S):
             assert (await socket.receive()).type is not aiohttp.WSMsgType.BINARY
     assert not world.gateway.sockets._open
-

@@ -64,7 +64,9 @@ def test_the_vectors_are_signed_by_their_account(name):
     assert not is_signed_by(VALID["account"], VALID["text"] + " ", signature)
 
 
-@pytest.mark.parametrize("text", [one["text"] for one in VECTORS["invalid"]], ids=[x["name"] for x in VECTORS["invalid"]])
+@pytest.mark.parametrize(
+    "text", [one["text"] for one in VECTORS["invalid"]], ids=[x["name"] for x in VECTORS["invalid"]]
+)
 def test_any_other_text_is_refused(text):
     with pytest.raises(DelegationError):
         parse_delegation(text)

@@ -56,7 +56,9 @@ export function axisTexts(ticks: readonly number[]): string[] {
   const size = Number.isFinite(step) ? step : most;
   const first = size > 0 ? Math.max(0, -Math.floor(Math.log10(size) + 1e-9)) : 0;
   const isWhole = (digits: number): boolean =>
-    ticks.every((tick) => Math.abs(tick * 10 ** digits - Math.round(tick * 10 ** digits)) < 1e-6 * 10 ** digits * size);
+    ticks
+      .map((tick) => tick * 10 ** digits)
+      .every((shifted) => Math.abs(shifted - Math.round(shifted)) <= 1e-6 * size * 10 ** digits);
   const digits = Math.min(DECIMALS, isWhole(first) ? first : first + 1);
   return ticks.map((tick) => tick.toFixed(digits));
 }

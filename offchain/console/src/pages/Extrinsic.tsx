@@ -78,9 +78,13 @@ function OneExtrinsic(props: { row: Extrinsic }) {
       </section>
       <section class="stack">
         <h2>Arguments</h2>
-        <Load of={called} what="the arguments">
-          {({ data }) => <Arguments row={row} called={data} />}
-        </Load>
+        {called.problem !== null ? (
+          <p class="muted">The gateway cannot show them: {called.problem.message}</p>
+        ) : (
+          <Load of={called} what="the arguments">
+            {({ data }) => <Arguments row={row} called={data} />}
+          </Load>
+        )}
       </section>
       <section class="stack">
         <h2>Events that it caused</h2>

@@ -80,7 +80,7 @@ class HostRequests:
         return {Op.RESULT: self.result, Op.LOGS: self.logs}
 
     async def authorise(self, request: Request) -> None:
-        """Refuse the request unless the chain now gives its account the right to it."""
+        """Refuse the request unless the chain now gives its account, or the one that it acts for, the right to it."""
         if request.op is Op.CHALLENGE:
             await check_committee(self._chain, self._host, request)
             return
@@ -92,10 +92,10 @@ class HostRequests:
             return
         lease = await self._lease(request.lease)
         tenant = lease.task.record.tenant
-        if tenant != request.account and not await self._acts_for(request.account, tenant):
+        if tenant != request.tenant and not await self._acts_for(request.tenant, tenant):
             raise refused(
                 Code.NOT_YOUR_LEASE,
-                f"Lease {request.lease} does not belong to {request.account}, nor is that its tenant's proxy.",
+                f"Lease {request.lease} does not belong to {request.tenant}, nor is that its tenant's proxy.",
                 "Sign with the account that submitted the task, or with a proxy of it of type Tenant.",
             )
         if request.op in INTO_POD or request.op is Op.DELIVER:

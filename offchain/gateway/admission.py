@@ -27,7 +27,7 @@ class GatewayAdmission:
         self._is_behind = is_behind
 
     async def __call__(self, request: Request) -> None:
-        """Raise `HostRefused` if `request.account` may not make this request to a gateway."""
+        """Raise `HostRefused` if `request.account`, or whom it acts for, may not make this request to a gateway."""
         if self._is_behind():
             raise refused(
                 Code.BUSY,
@@ -38,7 +38,7 @@ class GatewayAdmission:
             if request.op in _OF_HOSTS:
                 await self._check_host(request)
             elif request.op is Op.CARRY:
-                await self._check_account(request.account)
+                await self._check_account(request.tenant)
             else:
                 raise refused(
                     Code.UNSUPPORTED, f"A gateway does not support {request.op.value}.", "Ask the host, through it."

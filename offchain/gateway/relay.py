@@ -181,7 +181,7 @@ class Relay:
         attached = self._attached(host)
         if attached is None:
             raise _not_attached(host)
-        stream = RelayedStream(request.account, host)
+        stream = RelayedStream(request.tenant, host)
         no = refusal(self._streams, stream, self._limits)
         if no is not None:
             self._refused_streams += 1

@@ -83,6 +83,7 @@ class GatewayServer:
         relay: Relay | None = None,
     ) -> None:
         out = log.EventLog("gateway")
+        self._closed = False
         self.relay = relay or Relay(authorise, limits=limits, report=lambda what, host: out.info(what, host=host))
         self._server = HostServer(
             transport,
@@ -99,8 +100,10 @@ class GatewayServer:
         await self._server.serve()
 
     async def close(self) -> None:
-        """Notify connected hosts and callers, and stop listening."""
-        await self._server.close()
+        """Notify connected hosts and callers, and stop listening. A second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            await self._server.close()
 
 
 async def run_gateway(settings: GatewaySettings) -> None:
@@ -120,7 +123,17 @@ async def run_gateway(settings: GatewaySettings) -> None:
         stack.push_async_callback(chain.close)
         await chain.connect()
         genesis = await chain.genesis_hash()
-        transport = await listen(key, settings.bind)
+        base = await listen(key, settings.bind)
+        transport: Transport = base
+        relay = None
+        if settings.api is not None:
+            # Slow to load, and not always wanted.
+            from offchain.gateway.api.chain_access import NODE_TIMEOUT_S  # noqa: PLC0415
+            from offchain.gateway.api.relay_socket import JoinedTransport, RelaySockets  # noqa: PLC0415
+            from offchain.gateway.api.server import ApiServer  # noqa: PLC0415
+
+            relay = RelaySockets(key.seed(), settings.api.origins)
+            transport = JoinedTransport(base, relay)
         watch = ChainWatch(chain)
         gateway = GatewayServer(
             transport, genesis_hash=genesis, authorise=GatewayAdmission(GantryChain(chain), lambda: watch.is_behind)
@@ -129,16 +142,15 @@ async def run_gateway(settings: GatewaySettings) -> None:
         address = public_address(key, transport.addresses, settings.public)
         api = None
         if settings.api is not None:
-            # Slow to load, and not always wanted.
-            from offchain.gateway.api.chain_access import NODE_TIMEOUT_S  # noqa: PLC0415
-            from offchain.gateway.api.server import ApiServer  # noqa: PLC0415
-
             api = ApiServer(
                 settings.api,
                 # Connections of their own: strangers' requests neither delay nor end those of the relay.
                 lambda: SubstrateChain(settings.url, expected_genesis=genesis, timeout=NODE_TIMEOUT_S),
+                relay,
             )
             url = await stack.enter_async_context(api.listening())
+            # Before the API: pages are told the reason.
+            stack.push_async_callback(gateway.close)
             replace_file(settings.state_dir / API_URL, url + "\n", mode=0o644)
         await stack.enter_async_context(serve_gateway_metrics(settings.metrics, chain, gateway.relay, api))
         replace_file(settings.state_dir / ADDRESS, address.text + "\n", mode=0o644)

@@ -6,15 +6,16 @@ Rows that are added meanwhile neither repeat nor hide others. Run the calls with
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, literal, select, tuple_
+from sqlalchemy import Column, ColumnElement, and_, func, literal, select, tuple_
 
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.rows import BlockRow, EventRow, MentionRow, MovementRow, R, TransferRow
+from offchain.indexer.rows import BlockRow, EventRow, LeaseRow, MentionRow, MovementRow, R, TaskRow, TransferRow
 from offchain.indexer.status import events_pruned, kept_from
 from offchain.indexer.tables import TABLES, columns
+from offchain.schema.chain_types.ids import lease_parts
 
 Key = tuple[int | str, ...]
 """The values of the columns that order a list, usually of the primary key."""
@@ -95,6 +96,49 @@ def block_times(db: IndexDatabase, blocks: Collection[int]) -> dict[int, int]:
         return {}
     found = db.execute(select(block.number, block.time_ms).where(block.number.in_(sorted(set(blocks)))))
     return {int(number): int(time_ms) for number, time_ms in found}
+
+
+def leases_of_tenant(
+    db: IndexDatabase, tenant: str, request: PageRequest, *conditions: ColumnElement[bool]
+) -> list[LeaseRow]:
+    """Return a page of the leases of a tenant's tasks, by their numbers, which are in the order of the tasks."""
+    task, lease = columns(TaskRow), columns(LeaseRow)
+    key = [task.task, lease.lease]
+    if request.after is not None:
+        (last,) = request.after
+        request = replace(request, after=(lease_parts(int(last))[0], last))
+    statement = select(TABLES[LeaseRow]).where(
+        task.tenant == tenant, lease.task == task.task, *conditions, *after_key(key, request)
+    )
+    return [LeaseRow(*row) for row in db.execute(statement.order_by(*_order(key, request)).limit(request.limit))]
+
+
+def tasks_by_state(db: IndexDatabase, most: int) -> dict[str, int]:
+    """Return the number of tasks in each state that tasks are in, counted up to `most` of each."""
+    task, found = columns(TaskRow), dict[str, int]()
+    state = ""
+    while (following := db.execute(select(func.min(task.state)).where(task.state > state))[0][0]) is not None:
+        state = str(following)
+        some = select(task.task).where(task.state == state).limit(most).subquery()
+        found[state] = int(db.execute(select(func.count()).select_from(some))[0][0])
+    return found
+
+
+def first_block_at(db: IndexDatabase, time_ms: int) -> int:
+    """Return the number of the first block at this time or later; that after the last block if there is none."""
+    number, time = columns(BlockRow).number, columns(BlockRow).time_ms
+    least, last = db.execute(select(func.min(number), func.max(number)))[0]
+    if least is None:
+        return 0
+    low, high = int(least), int(last) + 1
+    while low < high:
+        middle = (low + high) // 2
+        ((there, then),) = db.execute(select(number, time).where(number >= middle).order_by(number).limit(1))
+        if then >= time_ms:
+            high = middle
+        else:
+            low = int(there) + 1
+    return low
 
 
 def require_kept(db: IndexDatabase, *blocks: int | None) -> int:

@@ -1,6 +1,8 @@
-"""Numbers and durations as text."""
+"""Numbers, durations and times as text."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 
 def counted(count: int, noun: str) -> str:
@@ -18,3 +20,14 @@ def duration_text(ms: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts)
+
+
+def utc_text(time_ms: int) -> str:
+    """Return a time in Unix ms as texts for wallets have it: 2026-11-27T12:00:00.000Z."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_utc_text(text: str) -> int:
+    """Return Unix ms. Raises ValueError."""
+    seconds = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    return round(seconds.timestamp() * 1000)

@@ -18,6 +18,7 @@ from offchain.gateway.service import GatewayServer
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import Answer, Code, Op
 from tests.support.memory_transport import MemoryNetwork
+from tests.support.relay_client import RelayEndpoint
 
 GENESIS = b"g" * 32
 NOW_MS = 1_800_000_000_000
@@ -28,7 +29,7 @@ DIGEST = hashlib.sha256(RESULT).digest()
 LEASE, NOT_READY, BROKEN, SILENT = 7, 8, 9, 10
 PATIENCE_S = 30
 """What is sure to come may take so long where the machine is busy."""
-KINDS = ["memory", "iroh", "websocket", "ways", "gateway"]
+KINDS = ["memory", "iroh", "websocket", "ways", "gateway", "relay"]
 
 
 class RunningGateway:
@@ -137,6 +138,8 @@ class Net:
                 transport = await IrohTransport.bind(seed, "127.0.0.1:0")
             case "websocket":
                 transport = await WsTransport.bind(seed, "127.0.0.1:0")
+            case "relay":
+                transport = await RelayEndpoint.bind(seed)
             case "gateway":
                 self.gateway = self.gateway or await RunningGateway.start()
                 transport = await through(self.gateway, seed=seed)
@@ -163,7 +166,7 @@ class Answers:
         self.tenants = {TENANT.address}
 
     async def authorise(self, request):
-        if request.account not in self.tenants:
+        if request.tenant not in self.tenants:
             raise refused(Code.NOT_YOUR_LEASE, "Not your lease.", "Sign as its tenant.")
 
     def handlers(self):

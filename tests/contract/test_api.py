@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 
 import aiohttp
 import pytest
@@ -40,7 +41,7 @@ async def test_pages_hold_each_row_once_in_the_order_of_the_chain(api, address):
     assert [one["task"] for one in tasks] == [row.task for row in reversed(db.rows(TaskRow))]
     assert [one["paid"] for one in tasks] == [str(row.paid) for row in reversed(db.rows(TaskRow))]
     leases = await api.all("/v1/leases?limit=9&order=oldest")
-    assert [one["lease"] for one in leases] == [row.lease for row in db.rows(LeaseRow)]
+    assert [one["lease"] for one in leases] == [str(row.lease) for row in db.rows(LeaseRow)]
     hosts = await api.all("/v1/hosts?limit=3")
     assert [one["host"] for one in hosts] == [row.host for row in db.rows(HostRow)]
     events = await api.all("/v1/events?limit=500&order=oldest")
@@ -66,6 +67,14 @@ async def test_filters_select_what_they_name(api, address):
     for tenant in TENANTS[:3]:
         mine = await api.all(f"/v1/tasks?tenant={tenant}&limit=3")
         assert {one["task"] for one in mine} == {row.task for row in db.rows(TaskRow) if row.tenant == tenant}
+        leases = await api.all(f"/v1/leases?tenant={tenant}&limit=2")
+        numbers = {one["task"] for one in mine}
+        assert [one["lease"] for one in leases] == [
+            str(row.lease) for row in reversed(db.rows(LeaseRow)) if row.task in numbers
+        ]
+        task = next((one["task"] for one in leases), 0)
+        of_task = await api.all(f"/v1/leases?tenant={tenant}&task={task}&order=oldest&limit=1")
+        assert {one["task"] for one in of_task} <= {task}
     settled = await api.all("/v1/tasks?state=Settled&limit=50")
     assert settled
     assert {one["state"] for one in settled} == {"Settled"}
@@ -84,6 +93,36 @@ async def test_filters_select_what_they_name(api, address):
     db.close()
 
 
+async def test_tasks_are_counted_by_state_up_to_a_limit(api, address, monkeypatch):
+    db = open_for_reading(address)
+    states = Counter(row.state for row in db.rows(TaskRow))
+    counts = (await api.get("/v1/tasks/counts"))["data"]
+    assert {one["state"]: one["tasks"] for one in counts} == states
+    assert not any(one["more"] for one in counts)
+    monkeypatch.setattr(history, "MOST_COUNTED", 2)
+    counts = (await api.get("/v1/tasks/counts"))["data"]
+    assert {one["state"]: (one["tasks"], one["more"]) for one in counts} == {
+        state: (min(number, 2), number > 2) for state, number in states.items()
+    }
+    db.close()
+
+
+async def test_numbers_of_leases_are_text_everywhere(api):
+    lease = (await api.get("/v1/leases?limit=1"))["data"][0]
+    assert isinstance(lease["lease"], str)
+    for name, numbers in (
+        ("Assigned", lambda fields: [lease for lease, *_ in fields["leases"]]),
+        ("PodStarted", lambda fields: [fields["lease"]]),
+        ("Settled", lambda fields: [bill["lease"] for bill in fields["bills"]]),
+    ):
+        events = await api.all(f"/v1/events?pallet=Tasks&name={name}&limit=500")
+        found = [number for event in events for number in numbers(event["fields"])]
+        assert found
+        assert all(isinstance(number, str) and number.isdecimal() for number in found)
+    bills = await api.all(f"/v1/leases/{lease['lease']}/bills")
+    assert all(bill["lease"] == lease["lease"] for bill in bills)
+
+
 async def test_every_movement_of_an_accounts_coins_is_on_one_page(api, address):
     db = open_for_reading(address)
     for account in TENANTS[:4]:
@@ -97,7 +136,7 @@ async def test_every_movement_of_an_accounts_coins_is_on_one_page(api, address):
 
 async def test_single_resources_and_the_network(api):
     network = await api.get("/v1/network")
-    off = {"development": False, "sign_in": False, "signing": False}
+    off = {"development": False, "sign_in": False, "signing": False, "relay": None}
     assert network["data"] == {"genesis_hash": f"0x{GENESIS.hex()}", "events_from_block": 0} | off
     assert network["as_of"]["number"] == BLOCKS - 1
     block = (await api.get("/v1/blocks/7"))["data"]

@@ -92,6 +92,27 @@ async def test_a_range_of_blocks_is_selected(api):
 
 
 @pytest.mark.parametrize(
+    ("first_ms", "last_ms", "blocks"),
+    [(10_000, 18_000, (5, 9)), (9_999, 18_001, (5, 9)), (10_001, 17_999, (6, 8)), (0, 2**63 - 1, (0, BLOCKS))],
+)
+async def test_a_range_of_times_is_that_of_its_blocks(api, first_ms, last_ms, blocks):
+    path = f"/v1/accounts/{TENANT}/movements"
+    first, last = blocks
+    expected = await api.all(f"{path}?first_block={first}&last_block={last}&limit=500")
+    assert expected
+    assert await api.all(f"{path}?first_ms={first_ms}&last_ms={last_ms}&limit=3") == expected
+    rows, _ = await table(api, f"{path}?first_ms={first_ms}&last_ms={last_ms}&format=csv&order=newest")
+    assert [(int(row["block"]), int(row["index"])) for row in rows] == [
+        (one["block"], one["index"]) for one in expected
+    ]
+
+
+async def test_times_without_blocks_have_no_movements(api):
+    for query in ("first_ms=9000000000000", "first_ms=10001&last_ms=11999", "last_ms=0&first_block=1"):
+        assert await api.all(f"/v1/accounts/{TENANT}/movements?{query}") == []
+
+
+@pytest.mark.parametrize(
     ("query", "headers"), [("?format=csv", {}), ("", {"Accept": "text/csv"}), ("?format=csv&order=newest", {})]
 )
 async def test_the_table_has_what_the_list_has(api, query, headers, monkeypatch):

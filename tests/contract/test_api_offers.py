@@ -255,6 +255,8 @@ async def test_devices_and_the_market_add_up(market, api):
     assert len(listed) == 13
     assert {one["model"] for one in await api.all("/v1/devices?model=T4")} == {"T4"}
     assert [one["index"] for one in await api.all(f"/v1/devices?host={host(0)}")] == [0, 1]
+    assert await api.all(f"/v1/devices?provider={PROVIDERS[0]}&limit=5") == listed
+    assert await api.all(f"/v1/devices?provider={PROVIDERS[1]}") == []
 
 
 async def test_a_host_that_is_due_is_shown_as_outdated(market, api):

@@ -300,7 +300,7 @@ async def test_quic_alone_is_enough():
     await far.close()
 
 
-@pytest.mark.parametrize("kind", ["iroh", "websocket", "ways"])
+@pytest.mark.parametrize("kind", ["iroh", "websocket", "ways", "relay"])
 async def test_a_connection_that_is_not_admitted_is_refused_at_once_and_a_later_one_is_served(kind):
     net = p2p.Net(kind)
     near, far = await net.endpoint(), await net.endpoint()

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from offchain.adapters.chain.extrinsic import SigningTerms
+from offchain.adapters.chain.block_bodies import BlockExtrinsic
+from offchain.adapters.chain.extrinsic import SigningTerms, read_call
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.wallet_extrinsics import (
     ERA_BLOCKS,
@@ -18,6 +19,7 @@ from offchain.adapters.chain.wallet_extrinsics import (
     with_signature,
 )
 from offchain.ports import Call, ItemDocumentation, SignedExtrinsic
+from offchain.schema.chain_types.values import blake2_256
 from tests.support.fake_chain import FakeChain
 
 _METADATA = Path(__file__).resolve().parents[2] / "chain" / "metadata"
@@ -33,6 +35,10 @@ def released_runtime() -> ChainRuntime:
 
 class FakeSigningChain(FakeChain):
     """A chain for wallets. Each extrinsic costs :data:`FEE`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._data: dict[bytes, bytes] = {}
 
     async def runtime(self) -> ChainRuntime:
         await self._reply()
@@ -61,4 +67,14 @@ class FakeSigningChain(FakeChain):
         name, args = (inner, {}) if isinstance(inner, str) else next(iter(inner.items()))
         self._calls[made.hash] = Call(pallet, name, args)
         self._tips[made.hash] = terms.tip
+        self._data[made.hash] = made.data
         return made
+
+    async def block_extrinsic(self, number: int, index: int, most_bytes: int) -> BlockExtrinsic:
+        inclusions = (await self.block(number)).inclusions
+        if not index < len(inclusions):
+            raise LookupError(f"block {number} has {len(inclusions)} extrinsics")
+        raw = self._data[inclusions[index].extrinsic_hash]
+        if len(raw) > most_bytes:
+            return BlockExtrinsic(blake2_256(raw), len(raw), None, None, runtime_known=True)
+        return BlockExtrinsic(blake2_256(raw), len(raw), *read_call(released_runtime(), raw), runtime_known=True)

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from offchain.adapters.chain import extrinsic as xt
+from offchain.adapters.chain.block_bodies import BlockBodies
 from offchain.adapters.chain.rpc import FIRST_PAUSE_MS, LONGEST_PAUSE_MS, RpcClient, RpcConnectionLost, RpcRefused
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.storage_queries import StorageQueries, as_hex, unhex
@@ -94,7 +95,7 @@ class SeenBlocks:
     final_at_s: float | None = None
 
 
-class SubstrateChain(StorageQueries, WalletExtrinsics):
+class SubstrateChain(StorageQueries, WalletExtrinsics, BlockBodies):
     """A :class:`~offchain.ports.ChainPort` over one node, or one of several.
 
     `url`: the addresses of nodes, with commas between them. The next one is used when one cannot be reached, does not

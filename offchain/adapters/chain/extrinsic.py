@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.scale_decode import read_compact
-from offchain.errors import WrongChain
+from offchain.errors import BadReply, WrongChain
 from offchain.ports import BlockRef, Call, SignedExtrinsic, Signer
 from offchain.schema.chain_types.values import blake2_256, compact
 
@@ -115,20 +116,44 @@ def assemble(
 def read_head(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, str | None]:
     """Return the signer and the call (`Pallet.function`) of an extrinsic; None for what it lacks or is not known."""
     try:
-        _, pos = read_compact(extrinsic, 0)
-        version, pos = extrinsic[pos], pos + 1
-        signer = None
-        if version == _SIGNED_V4:
-            address, pos = runtime.decode_at(runtime.metadata.address, extrinsic, pos)
-            signer = address.get("Id") if isinstance(address, dict) else address
-            _, pos = runtime.decode_at(runtime.metadata.signature, extrinsic, pos)
-        elif version == _GENERAL_V5:
-            pos += 1  # the version of the extensions
-        elif version not in _BARE:
-            return None, None
-        if version not in _BARE:
-            for extension in runtime.metadata.extensions:
-                _, pos = runtime.decode_at(extension.extra, extrinsic, pos)
-    except (IndexError, UnicodeDecodeError):
+        signer, pos = _read_signer(runtime, extrinsic)
+    except (IndexError, ValueError):
         return None, None
     return signer, runtime.call_name(extrinsic[pos : pos + 2])
+
+
+def read_call(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, Call]:
+    """Return the signer and the call of an extrinsic. Raises BadReply if it is not one of this runtime."""
+    try:
+        signer, pos = _read_signer(runtime, extrinsic)
+        plain, end = runtime.decode_at(runtime.metadata.call, extrinsic, pos)
+        ((pallet, inner),) = plain.items()
+        ((function, args),) = inner.items() if isinstance(inner, Mapping) else ((inner, {}),)
+    except (IndexError, ValueError, AttributeError, RecursionError):
+        raise _unreadable() from None
+    if end != len(extrinsic):
+        raise _unreadable()
+    return signer, Call(pallet, function, args)
+
+
+def _unreadable() -> BadReply:
+    return BadReply("The extrinsic cannot be decoded by the runtime of its block.", "Read the block from a node.")
+
+
+def _read_signer(runtime: ChainRuntime, extrinsic: bytes) -> tuple[str | None, int]:
+    """Return the signer, if there is one, and the offset of the call. Raises as a decoder does, and ValueError."""
+    _, pos = read_compact(extrinsic, 0)
+    version, pos = extrinsic[pos], pos + 1
+    signer = None
+    if version == _SIGNED_V4:
+        address, pos = runtime.decode_at(runtime.metadata.address, extrinsic, pos)
+        signer = address.get("Id") if isinstance(address, dict) else address
+        _, pos = runtime.decode_at(runtime.metadata.signature, extrinsic, pos)
+    elif version == _GENERAL_V5:
+        pos += 1  # the version of the extensions
+    elif version not in _BARE:
+        raise ValueError(f"format {version} of extrinsics is not known")
+    if version not in _BARE:
+        for extension in runtime.metadata.extensions:
+            _, pos = runtime.decode_at(extension.extra, extrinsic, pos)
+    return signer, pos

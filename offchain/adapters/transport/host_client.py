@@ -15,6 +15,7 @@ from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUn
 from offchain.adapters.transport.remote_program import RemoteProgram
 from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
 from offchain.ports import Signer
+from offchain.schema.protocol.delegation import SignedDelegation
 from offchain.schema.protocol.messages import Answer, Code, Control, Request, WireError
 from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import (
@@ -53,7 +54,10 @@ def _unix_ms() -> int:
 
 
 class HostClient:
-    """Requests to one host over one long-lived connection, opened when first needed and again after it broke."""
+    """Requests to one host over one long-lived connection, opened when first needed and again after it broke.
+
+    `delegation`: of a tenant to the signer, if that is a session key.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class HostClient:
         *,
         genesis_hash: bytes,
         signer: Signer,
+        delegation: SignedDelegation | None = None,
         now_ms: Callable[[], int] = _unix_ms,
     ) -> None:
         self._transport = transport
@@ -70,6 +75,7 @@ class HostClient:
         self._addresses = tuple(addresses)
         self._genesis_hash = genesis_hash
         self._signer = signer
+        self._delegation = delegation
         self._now_ms = now_ms
         self._peer: Peer | None = None
         self._connecting = asyncio.Lock()
@@ -285,6 +291,8 @@ class HostClient:
             nonce=secrets.token_hex(16),
             expires_ms=self._now_ms() + REQUEST_LIFE_MS,
             crypto=self._signer.crypto,
+            # A ping is for anybody, and proves nothing.
+            delegation=None if isinstance(args, PingArgs) else self._delegation,
         )
         signature = self._signer.sign(unsigned.payload(self._genesis_hash, self._host_key))
         return dataclasses.replace(unsigned, signature=signature).encode()

@@ -26,6 +26,7 @@ from offchain.adapters.transport.port import (
 )
 from offchain.adapters.transport.probes import ProbeHandler, answer_ping
 from offchain.adapters.transport.request_admission import (
+    DelegationChecks,
     NonceCache,
     QueryQueue,
     check_in_time,
@@ -54,6 +55,8 @@ STRANGER_S = 20.0
 NETWORK_PART = 8
 """One address may have `MAX_STRANGERS` divided by this number of connections without a proven account."""
 MAX_SESSIONS_PER_ACCOUNT = 128
+SIGNATURE_REQUESTS: Final = 2
+"""Requests that the check of a wallet's signature costs as much as."""
 RECHECK_S = 6.0
 """Longest time that a session outlives its right: three blocks."""
 FAREWELL = Refusal(
@@ -63,7 +66,7 @@ FAREWELL = Refusal(
 )
 
 Authorise = Callable[[Request], Awaitable[None]]
-"""Raises :class:`HostRefused` unless the chain gives `request.account` the right to this request now."""
+"""Raises :class:`HostRefused` unless the chain gives `request.tenant` the right to this request now."""
 VerifySignature = Callable[[str, str, bytes, bytes], bool]
 """(account, crypto, payload, signature) -> genuine?"""
 
@@ -145,13 +148,14 @@ class HostServer:
 
     async def recheck(self) -> None:
         """Authorise every session of a lease again, and drop those whose right has ended."""
-        refusals: dict[tuple[str, int | None, Op], Refusal | None] = {}
+        refusals: dict[tuple[str, str, int | None, Op], Refusal | None] = {}
         for live in tuple(self._live):
             request = live.request
-            key = (request.account, request.lease, request.op)
-            if key not in refusals:
+            key = (request.account, request.tenant, request.lease, request.op)
+            refusal = self._refusal_of_delegation(request)
+            if refusal is None and key not in refusals:
                 refusals[key] = await self._refusal_now(request)
-            refusal = refusals[key]
+            refusal = refusal or refusals[key]
             if refusal is not None:
                 live.session.drop(refusal)
 
@@ -160,6 +164,14 @@ class HostServer:
         await asyncio.gather(*(peer.close(self._farewell) for peer in tuple(self._peers)))
         await self._transport.close()
         await self._tasks.close()
+
+    def _refusal_of_delegation(self, request: Request) -> Refusal | None:
+        """Return why the delegation of a session does not hold any more: it expires during long sessions."""
+        try:
+            DelegationChecks(self._genesis_hash).check(request, self._now_ms())
+        except HostRefused as no:
+            return no.refusal
+        return None
 
     async def _refusal_now(self, request: Request) -> Refusal | None:
         try:
@@ -176,6 +188,7 @@ class HostServer:
         self._make_room(limits.network)
         peer = Peer(connection, dialler=False, limits=limits)
         known = asyncio.Event()
+        delegations = DelegationChecks(self._genesis_hash)
         self._peers.add(peer)
         self._strangers[id(peer)] = peer, limits.network
         guard = self._tasks.run(self._watch_stranger(peer, known))
@@ -186,7 +199,7 @@ class HostServer:
                     peer.release()
                     self._count_refusal(peer, limits)
                     continue
-                task = self._tasks.run(self._serve_session(session, peer, limits, known))
+                task = self._tasks.run(self._serve_session(session, peer, limits, known, delegations))
                 # Nothing more is done for a session that its peer has dropped.
                 session.when_over(partial(_cancel, task))
                 task.add_done_callback(partial(_release, session, peer))
@@ -236,12 +249,17 @@ class HostServer:
             self._strangers.pop(id(peer), None)
 
     async def _serve_session(
-        self, session: Session, peer: Peer, limits: ConnectionLimits, known: asyncio.Event
+        self,
+        session: Session,
+        peer: Peer,
+        limits: ConnectionLimits,
+        known: asyncio.Event,
+        delegations: DelegationChecks,
     ) -> None:
         try:
-            request = await self._admit(session.request, limits)
+            request = await self._admit(session.request, limits, delegations)
             if request.op is not Op.PING:
-                peer.prove(request.account)
+                peer.prove(request.tenant)
                 known.set()
             await self._run(request, session)
             session.end()
@@ -269,29 +287,29 @@ class HostServer:
         handler = self._handlers.get(request.op)
         if handler is None:
             raise refused(Code.UNSUPPORTED, f"This host does not offer {request.op.value}.", "Use another host.")
-        if self._of_account[request.account] >= MAX_SESSIONS_PER_ACCOUNT:
+        if self._of_account[request.tenant] >= MAX_SESSIONS_PER_ACCOUNT:
             raise refused(
                 Code.BUSY,
                 f"{MAX_SESSIONS_PER_ACCOUNT} sessions of this account are open here.",
                 "End one of them first.",
             )
         live = _Live(request, session)
-        self._of_account[request.account] += 1
+        self._of_account[request.tenant] += 1
         if request.lease is not None:
             self._live.add(live)
         try:
             await handler(request, session)
         finally:
             self._live.discard(live)
-            count_down(self._of_account, request.account)
+            count_down(self._of_account, request.tenant)
 
-    async def _admit(self, data: bytes, limits: ConnectionLimits) -> Request:
-        request = self._genuine(data)
+    async def _admit(self, data: bytes, limits: ConnectionLimits, delegations: DelegationChecks) -> Request:
+        request = self._genuine(data, limits, delegations)
         if request.op is Op.PING:
             return request  # anybody may repeat a ping; its nonce is not stored, or anybody could fill the cache
         if self._nonces.seen(request):
             raise replayed()
-        if not self._nonces.has_room(request.account, self._now_ms()):
+        if not self._nonces.has_room(request.tenant, self._now_ms()):
             raise too_many_nonces()
         if limits.is_proven:
             await self._authorise(request)
@@ -307,8 +325,11 @@ class HostServer:
             raise too_many_nonces()
         return request
 
-    def _genuine(self, data: bytes) -> Request:
-        """Return the request, which is in time and signed by its account. Raises :class:`HostRefused`."""
+    def _genuine(self, data: bytes, limits: ConnectionLimits, delegations: DelegationChecks) -> Request:
+        """Return the request, which is in time and signed by its account, and its delegation by the tenant.
+
+        Raises :class:`HostRefused`.
+        """
         try:
             request = Request.decode(data)
         except WireError as error:
@@ -321,6 +342,7 @@ class HostServer:
                 f"The request is valid for more than {MAX_REQUEST_LIFE_MS // 1000} s.",
                 "Check your machine's clock and sign for a shorter time.",
             )
+        delegations.check(request, now_ms)
         payload = request.payload(self._genesis_hash, self._transport.key)
         if not self._verify(request.account, request.crypto, payload, request.signature):
             raise refused(
@@ -328,6 +350,10 @@ class HostServer:
                 f"The signature is not one of {request.account} for this host and chain.",
                 "Sign with the tenant's key, for the chain and the host key you are dialling.",
             )
+        if request.delegation is not None and not delegations.is_verified(request.delegation):
+            # A second signature, of any of three kinds, with and without a wrapping of the text.
+            limits.spend(0, SIGNATURE_REQUESTS, 0, self._now_s())
+            delegations.verify(request.delegation)
         return request
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import heapq
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
+from offchain.adapters.keys.wallet_signature import is_signed_by
 from offchain.adapters.transport.port import HostRefused, refused
+from offchain.schema.protocol.delegation import DelegationError, SignedDelegation, check_delegation
 from offchain.schema.protocol.messages import Code, Request
 
 MAX_NONCES: Final = 65_536
@@ -23,13 +26,15 @@ OVERFLOW: Final = 4
 QUERIES_AT_ONCE: Final = 2
 MOST_WAITING: Final = 64
 MOST_WAITING_OF_NETWORK: Final = 16
+MOST_DELEGATIONS: Final = 16
+"""Delegations of a connection whose verified signatures are remembered."""
 
 
 class NonceCache:
     """Nonces of requests that have not expired yet. A full cache refuses: if it forgot a nonce, a replay would pass.
 
-    An account can fill its own share only, and every account has a reserved part, so that neither one account nor many
-    together can keep others out.
+    An account can fill its own share only, also with all its session keys, and every account has a reserved part, so
+    that neither one account nor many together can keep others out.
     """
 
     def __init__(self, capacity: int = MAX_NONCES, per_account: int = MAX_NONCES_PER_ACCOUNT) -> None:
@@ -45,7 +50,7 @@ class NonceCache:
 
     def seen(self, request: Request) -> bool:
         """Whether this account used this nonce, in a request that could still be replayed."""
-        return (request.account, request.nonce) in self._kept
+        return (request.tenant, request.nonce) in self._kept
 
     def has_room(self, account: str, now_ms: int) -> bool:
         """Whether one more nonce of this account would be stored."""
@@ -56,11 +61,11 @@ class NonceCache:
 
     def add(self, request: Request, now_ms: int) -> bool:
         """Store the nonce. False where the account, or all accounts together, have too many that have not expired."""
-        if not self.has_room(request.account, now_ms):
+        if not self.has_room(request.tenant, now_ms):
             return False
-        self._kept.add((request.account, request.nonce))
-        self._of_account[request.account] += 1
-        heapq.heappush(self._by_expiry, (request.expires_ms, request.account, request.nonce))
+        self._kept.add((request.tenant, request.nonce))
+        self._of_account[request.tenant] += 1
+        heapq.heappush(self._by_expiry, (request.expires_ms, request.tenant, request.nonce))
         return True
 
     def _forget_expired(self, now_ms: int) -> None:
@@ -155,6 +160,51 @@ class QueryQueue:
 
 def _is_full() -> HostRefused:
     return refused(Code.BUSY, "Too many requests of unknown peers wait for an answer of the chain.", "Try again soon.")
+
+
+class DelegationChecks:
+    """Checks the delegations of one connection. The signature under one is verified once."""
+
+    def __init__(self, genesis_hash: bytes) -> None:
+        self._genesis_hash = genesis_hash
+        self._genuine: set[bytes] = set()
+
+    def check(self, request: Request, now_ms: int) -> None:
+        """Raise HostRefused unless the delegation of a request, if it has one, lets its key do this now."""
+        if request.delegation is None:
+            return
+        try:
+            check_delegation(
+                request.delegation.text,
+                genesis_hash=self._genesis_hash,
+                key=request.account,
+                op=request.op,
+                now_ms=now_ms,
+            )
+        except DelegationError as error:
+            raise _bad_delegation(str(error)) from None
+        if request.crypto != "ed25519":
+            raise _bad_delegation(f"session keys are ed25519 keys, and this one is {request.crypto}")
+
+    def is_verified(self, delegation: SignedDelegation) -> bool:
+        """Whether the signature was verified on this connection before."""
+        return _digest(delegation) in self._genuine
+
+    def verify(self, delegation: SignedDelegation) -> None:
+        """Raise HostRefused unless the account in a checked text has signed it."""
+        if not is_signed_by(delegation.account, delegation.text, delegation.signature):
+            raise _bad_delegation(f"the signature is not one of {delegation.account}, or not of this text")
+        if len(self._genuine) >= MOST_DELEGATIONS:
+            self._genuine.clear()
+        self._genuine.add(_digest(delegation))
+
+
+def _digest(delegation: SignedDelegation) -> bytes:
+    return hashlib.sha256(delegation.text.encode() + delegation.signature).digest()
+
+
+def _bad_delegation(why: str) -> HostRefused:
+    return refused(Code.BAD_DELEGATION, f"The delegation is not valid for this: {why}.", "Sign a new one.")
 
 
 def check_in_time(request: Request, now_ms: int) -> None:

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { checkBill, type LeaseForBill, owedFor } from "../src/lib/bill.ts";
+import { type BillTerms, billTerms, checkBill, type LeaseForBill, owedFor } from "../src/lib/bill.ts";
 import escrow from "../../../tests/vectors/escrow.json";
 
 const HOUR = 3_600_000;
@@ -90,4 +90,57 @@ it.each(started.map((one) => [one.name, one] as const))("owes what the chain owe
   const running = owedFor(unit.toLowerCase() as "second" | "hour" | "day", rest, BigInt(rate_per_hour), one.billed_ms);
   const owed = BigInt(accrued) + running;
   expect(owed > BigInt(paid) ? owed : BigInt(paid)).toBe(BigInt(one.owed));
+});
+
+const own = { lease: "16777216", accrued: "0", since_ms: null, until_ms: null, reclaim_ms: null, downtime_ms: 0 };
+const terms = (unit: BillTerms["unit"], change: Partial<typeof own> | Record<string, unknown> = {}): BillTerms => ({
+  unit,
+  minChargeMs: 60_000,
+  lease: { ...own, ...change },
+});
+const withTerms = (change: Partial<LeaseForBill>, of: BillTerms, kind = "Job", now = 200_000) =>
+  checkBill(lease(change), kind, now, of);
+
+it("accepts only the unit of the record", () => {
+  expect(withTerms({ paid: RATE.toString() }, terms("hour"))).toMatchObject({ verdict: "agrees", unit: "hour" });
+  expect(withTerms({ paid: RATE.toString() }, terms("second")).verdict).toBe("differs");
+  expect(withTerms({ paid: amount(90_000) }, terms("hour")).verdict).not.toBe("agrees");
+});
+
+it("does not bill downtime of the host, but where the pod's time was metered", () => {
+  const down = terms("second", { downtime_ms: 20_000 });
+  expect(withTerms({ paid: amount(70_000) }, down, "Service")).toMatchObject({ verdict: "agrees", billedMs: 70_000 });
+  expect(withTerms({ paid: amount(70_000), wall_ms: 90_000 }, down).verdict).not.toBe("agrees");
+});
+
+it("adds what is owed for earlier segments of a running lease", () => {
+  const running = { state: "Active", reason: null, ended_ms: null };
+  const record = { accrued: amount(5_000), since_ms: 100_000 };
+  expect(withTerms(running, terms("second", record), "Rental")).toMatchObject({
+    verdict: "running",
+    computed: BigInt(amount(5_000)) + BigInt(amount(100_000)),
+    billedMs: 100_000,
+  });
+  expect(withTerms(running, terms("second", { ...record, downtime_ms: 1_000 }), "Rental").billedMs).toBe(99_000);
+  expect(withTerms(running, terms("second", { ...record, reclaim_ms: 150_000 }), "Rental").billedMs).toBe(50_000);
+  expect(withTerms(running, terms("hour", record), "Rental").computed).toBe(BigInt(amount(5_000)) + RATE);
+});
+
+it("knows what a stopped rental owes", () => {
+  const stopped = { state: "Suspended", reason: null, ended_ms: null };
+  const found = withTerms(stopped, terms("second", { accrued: "7", since_ms: 190_000 }), "Rental");
+  expect(found).toMatchObject({ verdict: "running", computed: 7n + BigInt(amount(10_000)) });
+});
+
+it("bills a reserved place for the network's shortest time", () => {
+  const never = { started_ms: null, ended_ms: 31_000, reason: "Cancelled" };
+  expect(withTerms({ ...never, paid: amount(60_000) }, terms("second")).verdict).toBe("agrees");
+  expect(withTerms({ ...never, paid: amount(61_000) }, terms("second")).verdict).toBe("differs");
+});
+
+it("finds the terms of a lease by its number", () => {
+  const task = { unit: "hour" as const, min_charge_ms: 5, leases: [own] };
+  expect(billTerms(task, "16777216")).toEqual({ unit: "hour", minChargeMs: 5, lease: own });
+  expect(billTerms(task, "1")).toEqual({ unit: "hour", minChargeMs: 5 });
+  expect(billTerms(null, "1")).toBeNull();
 });

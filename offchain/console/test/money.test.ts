@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatAmount, formatChange, formatCoins, parseAmount, rateForTime, sum } from "../src/lib/money.ts";
+import { axisTexts, formatAmount, formatChange, formatCoins, parseAmount, rateForTime, sum } from "../src/lib/money.ts";
 
 const plain = (text: string): string => text.replace(/\u202f/g, " ");
 
@@ -61,3 +61,40 @@ it("multiplies rates beyond the range of doubles, rounded down", () => {
 });
 
 it("sums decimal texts", () => expect(sum(["9007199254740993", 1n])).toBe(9007199254740994n));
+
+describe("axisTexts", () => {
+  it.each([
+    [
+      [0, 1, 2],
+      ["0", "1", "2"],
+    ],
+    [
+      [0, 0.5, 1],
+      ["0.0", "0.5", "1.0"],
+    ],
+    [
+      [0, 0.25, 0.5],
+      ["0.00", "0.25", "0.50"],
+    ],
+    [
+      [0, 0.00002, 0.00004],
+      ["0.00000", "0.00002", "0.00004"],
+    ],
+    [
+      [0, 2.5e-7, 5e-7],
+      ["0.00000000", "0.00000025", "0.00000050"],
+    ],
+    [
+      [0, 1e-12, 2e-12],
+      ["0.000000000000", "0.000000000001", "0.000000000002"],
+    ],
+    [
+      [0, 1000, 2000],
+      ["0", "1000", "2000"],
+    ],
+    [[0], ["0"]],
+    [[], []],
+  ])("tells the ticks %j apart", (ticks, texts) => {
+    expect(axisTexts(ticks)).toEqual(texts);
+  });
+});

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { dayOf, formatDuration, formatTime, lastDays, relativeTime } from "../src/lib/time.ts";
-import { isWithin } from "../src/lib/statement_days.ts";
+import { timesOf } from "../src/lib/statement_days.ts";
 
 const NOON = Date.UTC(2026, 10, 27, 12, 0, 5);
 
@@ -29,8 +29,9 @@ it("lists the last days across a month", () => {
 });
 
 it("takes both ends of a statement", () => {
-  expect(isWithin(NOON, "2026-11-27", "2026-11-27")).toBe(true);
-  expect(isWithin(NOON, "2026-11-28", "")).toBe(false);
-  expect(isWithin(NOON, "", "2026-11-26")).toBe(false);
-  expect(isWithin(NOON, "", "")).toBe(true);
+  const day = Date.UTC(2026, 10, 27);
+  expect(timesOf("2026-11-27", "2026-11-27")).toEqual({ first_ms: day, last_ms: day + 86_399_999 });
+  expect(timesOf("", "2026-11-26")).toEqual({ last_ms: day - 1 });
+  expect(timesOf("", "")).toEqual({});
+  expect(timesOf("no day", "")).toEqual({});
 });

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from offchain.errors import OurError
 from offchain.gateway.api.extrinsics import WalletExtrinsicsApi
 from offchain.gateway.api.manifest_checks import ManifestChecks
+from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.sign_in import SignIn
 
@@ -19,7 +20,7 @@ SMALL_BODY: Final = 4_096
 """Bytes of the body of most requests."""
 LARGE_BODY: Final = 512 * 1024
 """Bytes of a body with a manifest, or with a call twice as hexadecimal digits."""
-Budget = Literal["sign_in", "build", "submit", "check"]
+Budget = Literal["sign_in", "build", "submit", "check", "body"]
 """What a request of an address counts against."""
 
 
@@ -33,6 +34,7 @@ class NodeParts:
 
     extrinsics: WalletExtrinsicsApi
     manifests: ManifestChecks
+    records: NodeRecordsApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class ApiParts:
         """Raises PartOff without a node."""
         return self._of_node().manifests
 
+    @property
+    def records(self) -> NodeRecordsApi:
+        """Raises PartOff without a node."""
+        return self._of_node().records
+
     def _of_node(self) -> NodeParts:
         if self.node is None:
             raise PartOff("This server has no node of the chain.", "Use a gateway that has one.", code="no_node")
@@ -77,7 +84,8 @@ class ApiParts:
 class ApiAction:
     """A resource with another method than GET, or one that needs a token or a node.
 
-    `asked`: its body, or the parameters of its path and query. `budget`: of requests with a body.
+    `asked`: its body, or the parameters of its path and query. `budget`: of requests with a body, and of those that
+    cost the node much (`is_costly`).
     """
 
     method: Literal["GET", "POST", "DELETE"]
@@ -88,6 +96,7 @@ class ApiAction:
     answer: type[BaseModel]
     act: Callable[[ApiParts, Any, Any], Awaitable[BaseModel]]
     needs_token: bool = False
+    is_costly: bool = False
     budget: Budget = "sign_in"
     most_body: int = SMALL_BODY
     status: HTTPStatus = HTTPStatus.OK

@@ -19,9 +19,9 @@ MOST_BODY: Final = max(action.most_body for action in ACTIONS)
 """Bytes of the body of any request."""
 _COMPRESSED_FROM: Final = 1_024
 _WRITES_PER_S: Final = 2.0
-"""Requests with a body from one address, for each budget; four times as many at once."""
+"""Requests with a budget from one address; four times as many at once."""
 _AT_ONCE: Final = 4
-"""Requests with a body of one address in progress, for each budget: so others wait for few of them."""
+"""Requests of a budget of one address in progress: so others wait for few of them."""
 _JSON: Final = "application/json"
 
 
@@ -38,14 +38,16 @@ class ActionHandlers:
         """Return the handler of an action for a router."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            if not action.has_body:
+            if not action.has_body and not action.is_costly:
                 return await self._answer(action, request, b"")
-            if (refused := self._refusal(action, request)) is not None:
+            if not self._budgets[action.budget].admit(request):
+                return _too_many(f"This address asks this more than {_WRITES_PER_S:g} times a second.")
+            if action.has_body and (refused := self._refusal(action, request)) is not None:
                 return refused
             with self._budgets[action.budget].stream(request) as allowed:
                 if not allowed:
                     return _too_many(f"This address has {_AT_ONCE} of these requests in progress.")
-                body = await request.read()
+                body = await request.read() if action.has_body else b""
                 if len(body) > action.most_body:
                     raise web.HTTPRequestEntityTooLarge(action.most_body, len(body))
                 return await self._answer(action, request, body)
@@ -68,8 +70,6 @@ class ActionHandlers:
 
     def _refusal(self, action: ApiAction, request: web.Request) -> web.Response | None:
         """Return the refusal of a request with a body before it is read; None if there is none."""
-        if not self._budgets[action.budget].admit(request):
-            return _too_many(f"This address asks this more than {_WRITES_PER_S:g} times a second.")
         if request.content_type != _JSON:
             # A page of another origin can send other types without asking first.
             return problems.problem(

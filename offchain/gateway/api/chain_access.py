@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, Protocol
 
+from offchain.adapters.chain.block_bodies import BlockExtrinsic
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.wallet_extrinsics import UnsignedExtrinsic
 from offchain.errors import OurError, TheirError
@@ -35,6 +36,10 @@ class SigningChain(ChainPort, Protocol):
         self, account: str, call: bytes, given: Mapping[str, Any], signature: bytes
     ) -> SignedExtrinsic:
         """The extrinsic of a payload that a wallet has signed."""
+        ...
+
+    async def block_extrinsic(self, number: int, index: int, most_bytes: int) -> BlockExtrinsic:
+        """An extrinsic of a final block, decoded if it has at most `most_bytes`. LookupError where there is none."""
         ...
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, market, models, movements, search
+from offchain.gateway.api import history, market, market_models, models, movements, search
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.csv_export import CsvExport
 from offchain.indexer.database import IndexDatabase
@@ -106,6 +106,14 @@ ENDPOINTS: Final = (
         "/v1/events", "events", "Events of final blocks.", ask.EventList, _page(models.EventResource), history.events
     ),
     ApiEndpoint("/v1/tasks", "tasks", "Tasks.", ask.TaskList, _page(models.TaskResource), history.tasks),
+    ApiEndpoint(
+        "/v1/tasks/counts",
+        "task_counts",
+        "How many tasks are in each state.",
+        ask.NoParameters,
+        _page(models.TaskCountResource),
+        history.task_counts,
+    ),
     ApiEndpoint("/v1/tasks/{task}", "task", "A task.", ask.OneTask, one_answer_of(models.TaskResource), history.task),
     ApiEndpoint(
         "/v1/tasks/{task}/bills",
@@ -134,7 +142,7 @@ ENDPOINTS: Final = (
         "offers",
         "What hosts offer, by GPU model: capacity, free capacity, prices, reputation.",
         ask.OfferList,
-        _page(models.OfferResource),
+        _page(market_models.OfferResource),
         market.offers,
     ),
     ApiEndpoint(
@@ -142,7 +150,7 @@ ENDPOINTS: Final = (
         "devices",
         "Devices of hosts.",
         ask.DeviceList,
-        _page(models.DeviceResource),
+        _page(market_models.DeviceResource),
         market.devices,
     ),
     ApiEndpoint(
@@ -150,7 +158,7 @@ ENDPOINTS: Final = (
         "market",
         "Offers and prices by GPU model, of hosts that take leases.",
         ask.MarketList,
-        _page(models.MarketResource),
+        _page(market_models.MarketResource),
         market.market,
     ),
     ApiEndpoint(

@@ -18,9 +18,11 @@ from offchain.indexer.pages import (
     PageRequest,
     account_movements,
     block_times,
+    leases_of_tenant,
     mentioned_events,
     page,
     require_kept,
+    tasks_by_state,
 )
 from offchain.indexer.rows import (
     BillRow,
@@ -35,12 +37,17 @@ from offchain.indexer.rows import (
 from offchain.indexer.state_rows import DocumentationRow
 from offchain.indexer.status import kept_from
 from offchain.indexer.tables import columns
+from offchain.schema.chain_types.ids import TASK_PALLETS
 
 M = TypeVar("M", bound=BaseModel)
 
 MOST_EXACT: Final = (1 << 53) - 1
 """Largest integer that every JSON parser reads exactly."""
+MOST_COUNTED: Final = 10_000
+"""How many tasks of a state are counted."""
 _MOST_SAME_HASH: Final = 100
+_LEASE_FIELDS: Final = frozenset({"lease", "from", "to"})
+"""Fields of events about tasks that are numbers of leases, if they are integers."""
 
 
 def network(db: IndexDatabase, _: ask.NoParameters) -> models.ResourceAnswer[models.NetworkResource]:
@@ -107,10 +114,23 @@ def task(db: IndexDatabase, asked: ask.OneTask) -> models.ResourceAnswer[models.
     )
 
 
+def task_counts(db: IndexDatabase, _: ask.NoParameters) -> models.Page[models.TaskCountResource]:
+    """Return the number of tasks in each state, up to :data:`MOST_COUNTED` of each."""
+    made = [
+        models.TaskCountResource(state=state, tasks=min(found, MOST_COUNTED), more=found > MOST_COUNTED)
+        for state, found in tasks_by_state(db, MOST_COUNTED + 1).items()
+    ]
+    return models.Page[models.TaskCountResource](as_of=as_of(db), data=made, next=None)
+
+
 def leases(db: IndexDatabase, asked: ask.LeaseList) -> models.Page[models.LeaseResource]:
-    lease = columns(LeaseRow)
+    lease, request = columns(LeaseRow), asked.page()
     chosen = ((lease.task, asked.task), (lease.host, asked.host), (lease.result_digest, asked.digest))
-    return _filtered(db, models.LeaseResource, LeaseRow, asked.page(), chosen)
+    if asked.tenant is None:
+        return _filtered(db, models.LeaseResource, LeaseRow, request, chosen)
+    conditions = [column == value for column, value in chosen if value is not None]
+    found = leases_of_tenant(db, asked.tenant, request, *conditions)
+    return page_answer(db, models.LeaseResource, request, found)
 
 
 def lease(db: IndexDatabase, asked: ask.OneLease) -> models.ResourceAnswer[models.LeaseResource]:
@@ -222,16 +242,34 @@ def event_model(row: EventRow, time_ms: int, documentation: str | None = None) -
         extrinsic=row.extrinsic,
         pallet=row.pallet,
         name=row.name,
-        fields=_exact(json.loads(row.fields)),
+        fields=exact(_with_lease_texts(row.pallet, json.loads(row.fields))),
         error=row.failure,
         documentation=documentation,
     )
 
 
-def _exact(value: Any) -> Any:
+def exact(value: Any) -> Any:
     """Return a JSON value whose integers above 2^53 - 1 are text."""
     if isinstance(value, dict):
-        return {name: _exact(one) for name, one in value.items()}
+        return {name: exact(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_exact(one) for one in value]
+        return [exact(one) for one in value]
     return str(value) if isinstance(value, int) and abs(value) > MOST_EXACT else value
+
+
+def _with_lease_texts(pallet: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event with numbers of leases as text: `lease`, also of bills, `leases`, `from`, `to`."""
+    if pallet not in TASK_PALLETS:
+        return fields
+    found = {name: str(one) if name in _LEASE_FIELDS and type(one) is int else one for name, one in fields.items()}
+    if "bill" in found:
+        found["bill"] = _bill_with_text(found["bill"])
+    if "bills" in found:
+        found["bills"] = [_bill_with_text(bill) for bill in found["bills"]]
+    if "leases" in found:
+        found["leases"] = [[str(lease), *terms] for lease, *terms in found["leases"]]
+    return found
+
+
+def _bill_with_text(bill: dict[str, Any]) -> dict[str, Any]:
+    return bill | {"lease": str(bill["lease"])}

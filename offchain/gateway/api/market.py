@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, case, func, select
 
-from offchain.gateway.api import models
+from offchain.gateway.api import market_models, models
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.answers import as_of, page_answer, plain
 from offchain.gateway.api.parameters import encode_cursor
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.offers import NO_MODEL
 from offchain.indexer.pages import Key, after_key, page
+from offchain.indexer.rows import HostRow
 from offchain.indexer.state_rows import DeviceRow, DueHostRow, OfferRow
 from offchain.indexer.tables import columns
 
@@ -23,7 +24,7 @@ _ANY_STATUS: Final = "any"
 _SORTED_BY: Final = {"price": "price", "reputation": "score_ppm"}
 
 
-def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[models.OfferResource]:
+def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[market_models.OfferResource]:
     request, offer = asked.page(), columns(OfferRow)
     conditions = _equal(
         (offer.status, None if asked.status == _ANY_STATUS else asked.status),
@@ -48,22 +49,26 @@ def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[models.OfferR
         # A price may be greater than the integers of a cursor.
         return (str(row.price) if asked.sort == "price" else row.score_ppm, row.host, row.model, row.simulated)
 
-    return page_answer(db, models.OfferResource, request, found, lambda row: _offer(row, outdated), key)
+    return page_answer(db, market_models.OfferResource, request, found, lambda row: _offer(row, outdated), key)
 
 
-def devices(db: IndexDatabase, asked: ask.DeviceList) -> models.Page[models.DeviceResource]:
+def devices(db: IndexDatabase, asked: ask.DeviceList) -> models.Page[market_models.DeviceResource]:
     request, device = asked.page(), columns(DeviceRow)
     chosen = ((device.host, asked.host), (device.model, asked.model), (device.simulated, asked.simulated))
-    found = page(db, DeviceRow, request, *_equal(*chosen))
+    conditions = _equal(*chosen)
+    if asked.provider is not None:
+        host = columns(HostRow)
+        conditions.append(device.host.in_(select(host.host).where(host.provider == asked.provider)))
+    found = page(db, DeviceRow, request, *conditions)
     outdated = _outdated(db, [row.host for row in found])
 
     def fields(row: DeviceRow) -> dict[str, Any]:
         return plain(row) | {"index": row.place, "outdated": row.host in outdated}
 
-    return page_answer(db, models.DeviceResource, request, found, fields)
+    return page_answer(db, market_models.DeviceResource, request, found, fields)
 
 
-def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.MarketResource]:
+def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_models.MarketResource]:
     """Return a page of models; the median is that of the hosts' prices, the lower one of two in the middle."""
     request, offer = asked.page(), columns(OfferRow)
     group = (offer.model, offer.simulated)
@@ -100,7 +105,7 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.Marke
     )
     found = db.execute(statement)
     made = [
-        models.MarketResource(
+        market_models.MarketResource(
             model=model or None,
             simulated=bool(simulated),
             hosts=hosts,
@@ -113,7 +118,7 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[models.Marke
         for model, simulated, hosts, gpus, free, lowest, lowest_free, median in found
     ]
     after = encode_cursor((found[-1][0], found[-1][1])) if len(found) == request.limit else None
-    return models.Page[models.MarketResource](as_of=as_of(db), data=made, next=after)
+    return models.Page[market_models.MarketResource](as_of=as_of(db), data=made, next=after)
 
 
 def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:
@@ -135,12 +140,14 @@ def _offer(row: OfferRow, outdated: set[str]) -> dict[str, Any]:
         "vendor": row.vendor or None,
         "price_per_hour": row.price,
         "reputation_ppm": row.score_ppm,
-        "total": models.CapacityResource(cpu_milli=row.cpu_milli, memory_mib=row.memory_mib, disk_gib=row.disk_gib),
-        "free": models.CapacityResource(
+        "total": market_models.CapacityResource(
+            cpu_milli=row.cpu_milli, memory_mib=row.memory_mib, disk_gib=row.disk_gib
+        ),
+        "free": market_models.CapacityResource(
             cpu_milli=row.cpu_milli_free, memory_mib=row.memory_mib_free, disk_gib=row.disk_gib_free
         ),
         "latency_ms": row.latency_ms or None,
         "capabilities": row.capabilities.split(",") if row.capabilities else [],
-        "ask": models.AskResource(**json.loads(row.ask)),
+        "ask": market_models.AskResource(**json.loads(row.ask)),
         "outdated": row.host in outdated,
     }

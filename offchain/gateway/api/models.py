@@ -23,6 +23,12 @@ Account = Annotated[
     str, Field(description="Address (SS58).", examples=["5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"])
 ]
 TimeMs = Annotated[int, Field(description="Time of the chain in Unix milliseconds.")]
+LeaseId = Annotated[
+    int,
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]+$", "description": "Number of a lease as decimal text."}),
+]
+"""The number of a lease is its task's number times 2^24 and more, which many languages do not read exactly."""
 
 
 def _title(model: type[Any]) -> str:
@@ -77,6 +83,9 @@ class NetworkResource(AnsweredModel):
     ] = False
     sign_in: Annotated[bool, Field(description="Whether accounts can sign in here.")] = False
     signing: Annotated[bool, Field(description="Whether extrinsics can be built and submitted here.")] = False
+    relay: Annotated[
+        Account | None, Field(description="The gateway whose relay the WebSocket `/v1/relay` is; null: there is none.")
+    ] = None
 
 
 class BlockResource(AnsweredModel):
@@ -111,7 +120,7 @@ class ExtrinsicResource(AnsweredModel):
 
 
 class EventResource(AnsweredModel):
-    """An event. Integers of `fields` above 2^53 - 1 are decimal text; bytes are 0x and hex digits."""
+    """An event. In `fields`, numbers of leases and integers above 2^53 - 1 are decimal text, bytes are 0x and hex."""
 
     id: Annotated[str, Field(description="Block and index, as cursors of the event stream have them.")]
     block: int
@@ -177,10 +186,18 @@ class TaskResource(AnsweredModel):
     refunded: Amount
 
 
+class TaskCountResource(AnsweredModel):
+    """How many tasks are in a state now."""
+
+    state: str
+    tasks: int
+    more: Annotated[bool, Field(description="Whether there are more than `tasks`, which is then the most counted.")]
+
+
 class LeaseResource(AnsweredModel):
     """The present state of a lease: Pending, Active, Suspended, Ended or Purged. `reason`: why it ended."""
 
-    lease: int
+    lease: LeaseId
     task: int
     pod: int
     generation: int
@@ -226,7 +243,7 @@ class BillResource(AnsweredModel):
     block: int
     index: int
     time_ms: TimeMs
-    lease: int
+    lease: LeaseId
     task: int
     host: Account
     paid: Amount
@@ -271,109 +288,6 @@ class MovementResource(AnsweredModel):
     held_change: SignedAmount | None
     free_total: Annotated[SignedAmount | None, Field(description="Null if events do not tell it.")]
     held_total: SignedAmount | None
-
-
-class CapacityResource(AnsweredModel):
-    """An amount of what every machine has."""
-
-    cpu_milli: int
-    memory_mib: int
-    disk_gib: int
-
-
-class GpuPriceResource(AnsweredModel):
-    """The list price of one whole device of a model for an hour."""
-
-    model: str
-    per_hour: Amount
-
-
-class AskResource(AnsweredModel):
-    """A price list: list prices an hour, and factors on them by billing unit in millionths; 0: not offered."""
-
-    gpu: list[GpuPriceResource]
-    gpu_per_hour: Annotated[Amount, Field(description="For one whole device of any other model.")]
-    cpu_core_per_hour: Amount
-    memory_gib_per_hour: Amount
-    disk_gib_per_hour: Amount
-    network_gib: Annotated[Amount, Field(description="For each GiB that a pod sends.")]
-    storage_gib_per_hour: Annotated[Amount, Field(description="For one GiB of the disk of a stopped rental.")]
-    second_ppm: int
-    hour_ppm: int
-    day_ppm: int
-
-
-class OfferResource(AnsweredModel):
-    """What a host offers of one GPU model; a host with two models has two offers.
-
-    `model` is null for a host without GPUs; its prices are those of one core. `outdated`: the host has changed, or may
-    have, since `read_block`, and is read again with one of the next blocks.
-    """
-
-    host: Account
-    provider: Account
-    status: str
-    region: str
-    tier: str
-    model: str | None
-    vendor: str | None
-    simulated: bool
-    gpus: int
-    gpus_free: Annotated[int, Field(description="Devices that are wholly free, healthy and not challenged.")]
-    vram_mib: Annotated[int, Field(description="Memory of the smallest device.")]
-    attested: Annotated[int, Field(description="Number of devices that a challenge proved to be real.")]
-    price_per_hour: Annotated[Amount, Field(description="For one whole device, billed by `billing`.")]
-    billing: Annotated[str, Field(description="The shortest billing unit that the host offers.")]
-    price_second: Annotated[Amount | None, Field(description="An hour, billed by the second; null: not offered.")]
-    price_hour: Annotated[Amount | None, Field(description="An hour, billed by the hour.")]
-    price_day: Annotated[Amount | None, Field(description="An hour, billed by the day.")]
-    reputation_ppm: Annotated[int, Field(description="In millionths; 500,000 before the first lease.")]
-    bond: Amount
-    bond_required: Amount
-    total: CapacityResource
-    free: CapacityResource
-    network_mbps_down: int
-    network_mbps_up: int
-    latency_ms: Annotated[int | None, Field(description="Measured round trip; null: not measured.")]
-    capabilities: list[str]
-    live_leases: int
-    generation: Annotated[int, Field(description="How often the hardware was changed.")]
-    registered_ms: TimeMs
-    offered_since_ms: TimeMs
-    ask: AskResource
-    read_block: Annotated[int, Field(description="The final block from whose storage the offer was read.")]
-    outdated: bool
-
-
-class DeviceResource(AnsweredModel):
-    """A device of a host. `shared_by`: the tenant whose leases hold shares of it."""
-
-    host: Account
-    index: int
-    vendor: str
-    model: str
-    vram_mib: int
-    simulated: bool
-    milli_free: Annotated[int, Field(description="Thousandths that no lease holds.")]
-    shared_by: Account | None
-    attested: bool
-    healthy: bool
-    challenged: Annotated[bool, Field(description="It takes no new lease until a challenge is answered.")]
-    read_block: int
-    outdated: bool
-
-
-class MarketResource(AnsweredModel):
-    """The offers of one GPU model by hosts that take leases. Prices are for an hour of one whole device."""
-
-    model: str | None
-    simulated: bool
-    hosts: int
-    gpus: int
-    gpus_free: int
-    lowest_price: Amount
-    lowest_free_price: Annotated[Amount | None, Field(description="Of hosts with a free device; null: there is none.")]
-    median_price: Annotated[Amount, Field(description="Half of the hosts ask for at most this.")]
 
 
 class ManifestErrorResource(AnsweredModel):

@@ -13,7 +13,15 @@ from offchain.gateway.api.answers import as_of, next_cursor
 from offchain.gateway.api.csv_export import Cell, CsvExport, CsvPart
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.pages import AccountMovement, Key, PageRequest, account_movements, block_times, page
+from offchain.indexer.pages import (
+    AccountMovement,
+    Key,
+    PageRequest,
+    account_movements,
+    block_times,
+    first_block_at,
+    page,
+)
 from offchain.indexer.rows import MovementRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from offchain.indexer.tables import columns
@@ -38,13 +46,13 @@ _ESCROW: Final = "Billing("
 
 def movements(db: IndexDatabase, asked: ask.MovementsOfAccount) -> models.Page[models.MovementResource]:
     request = asked.page(2)
-    found = account_movements(db, asked.account, request, *_bounds(asked))
+    found = account_movements(db, asked.account, request, *_bounds(db, asked))
     after = next_cursor(request, [one.movement for one in found], _key)
     return models.Page[models.MovementResource](as_of=as_of(db), data=_models(db, asked.account, found), next=after)
 
 
 def _export(db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageRequest, last_block: int) -> CsvPart:
-    found = account_movements(db, asked.account, request, *_bounds(asked, last_block))
+    found = account_movements(db, asked.account, request, *_bounds(db, asked, last_block))
     made = _models(db, asked.account, found)
     return CsvPart([_cells(one) for one in made], _key(found[-1].movement) if found else None)
 
@@ -52,7 +60,7 @@ def _export(db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageReque
 def _end(db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageRequest, last_block: int) -> Key | None:
     last_and_next = PageRequest(2, request.after, request.newest_first)
     of_account = columns(MovementRow).account == asked.account
-    bounds = _bounds(asked, last_block)
+    bounds = _bounds(db, asked, last_block)
     order = ("block", "place")
     found = page(db, MovementRow, last_and_next, of_account, *bounds, order=order, offset=request.limit - 1)
     return _key(found[0]) if len(found) == 2 else None
@@ -100,11 +108,16 @@ def _key(row: MovementRow) -> Key:
     return (row.block, row.place)
 
 
-def _bounds(asked: ask.MovementsOfAccount, upto: int | None = None) -> list[ColumnElement[bool]]:
+def _bounds(db: IndexDatabase, asked: ask.MovementsOfAccount, upto: int | None = None) -> list[ColumnElement[bool]]:
     """Return the conditions on blocks; `upto`: the last block of an export."""
     block = columns(MovementRow).block
-    found = [] if asked.first_block is None else [block >= asked.first_block]
-    return found + [block <= last for last in (asked.last_block, upto) if last is not None]
+    first = [] if asked.first_block is None else [asked.first_block]
+    last = [number for number in (asked.last_block, upto) if number is not None]
+    if asked.first_ms is not None:
+        first.append(first_block_at(db, asked.first_ms))
+    if asked.last_ms is not None:
+        last.append(first_block_at(db, asked.last_ms + 1) - 1)
+    return [block >= number for number in first] + [block <= number for number in last]
 
 
 def _models(db: IndexDatabase, account: str, found: list[AccountMovement]) -> list[models.MovementResource]:

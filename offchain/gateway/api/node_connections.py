@@ -9,6 +9,7 @@ from offchain.gateway.api.call_plans import CallPlanner
 from offchain.gateway.api.chain_access import ChainAccess, SigningChain
 from offchain.gateway.api.extrinsics import WalletExtrinsicsApi
 from offchain.gateway.api.manifest_checks import ManifestChecks
+from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.planner import PlacementPlanner
 
 
@@ -20,7 +21,9 @@ class NodeConnections:
         self._planner = PlacementPlanner(open_chain)
         access = ChainAccess(self._chain)
         self.parts = NodeParts(
-            WalletExtrinsicsApi(access, CallPlanner(access, self._planner)), ManifestChecks(access, self._planner)
+            WalletExtrinsicsApi(access, CallPlanner(access, self._planner)),
+            ManifestChecks(access, self._planner),
+            NodeRecordsApi(access),
         )
 
     async def close(self) -> None:

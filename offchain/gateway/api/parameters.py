@@ -208,6 +208,7 @@ class TaskList(TimedListParameters):
 
 class LeaseList(TimedListParameters):
     task: Annotated[Number | None, Field(description="Only leases of this task.")] = None
+    tenant: Annotated[AccountId | None, Field(description="Only leases of tasks of this account.")] = None
     host: Annotated[AccountId | None, Field(description="Only leases on this host.")] = None
     digest: Annotated[HexHash | None, Field(description="Only leases with this result (its SHA-256).")] = None
 
@@ -265,6 +266,7 @@ class DeviceList(ListParameters):
     """The order is that of the hosts' addresses."""
 
     host: Annotated[AccountId | None, Field(description="Only devices of this host.")] = None
+    provider: Annotated[AccountId | None, Field(description="Only devices of hosts of this provider.")] = None
     model: Annotated[Label | None, Field(description="Only devices of this model.")] = None
     simulated: Annotated[
         bool | None, Field(description="Only simulated devices (true), or only real ones (false).")
@@ -303,6 +305,8 @@ class MovementsOfAccount(CsvListParameters):
     account: AccountId
     first_block: Annotated[Number | None, Field(description="Only movements in this block and later ones.")] = None
     last_block: Annotated[Number | None, Field(description="Only movements in this block and earlier ones.")] = None
+    first_ms: Annotated[Number | None, Field(description="Only movements at this time (Unix ms) and later.")] = None
+    last_ms: Annotated[Number | None, Field(description="Only movements at this time (Unix ms) and earlier.")] = None
 
 
 class EventChoice(Parameters):

@@ -18,6 +18,7 @@ PROBLEM_JSON: Final = "application/problem+json"
 _MOST_SHOWN: Final = 80
 _STATUSES: Final = {
     "not_found": HTTPStatus.NOT_FOUND,
+    "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "invalid_parameter": HTTPStatus.BAD_REQUEST,
     "read_too_long": HTTPStatus.BAD_REQUEST,
     "events_pruned": HTTPStatus.GONE,

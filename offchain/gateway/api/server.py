@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from offchain.adapters.keys import ss58
 from offchain.adapters.local_http import HEAD_BYTES, http_url
 from offchain.errors import GantryError, OurError
 from offchain.gateway.api import problems
@@ -34,6 +35,7 @@ from offchain.gateway.api.node_connections import NodeConnections
 from offchain.gateway.api.openapi import document_text
 from offchain.gateway.api.parameters import BadParameter, CsvListParameters, EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
+from offchain.gateway.api.relay_socket import RELAY_PATH, RelaySockets
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
 from offchain.schema.manifest.types import ManifestError
@@ -55,6 +57,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OTHER: Final = "other"
 """The name of all paths that are no endpoint."""
 _STREAM: Final = "events_stream"
+_RELAY: Final = "relay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +84,17 @@ class ApiSettings:
 
 
 class ApiServer:
-    """Serves an index, and calls for wallets to sign. `open_chain`: returns a connection to a node; None: no node."""
+    """Serves an index, and calls for wallets to sign.
 
-    def __init__(self, settings: ApiSettings, open_chain: Callable[[], SigningChain] | None = None) -> None:
+    `open_chain`: returns a connection to a node; None: no node. `relay`: of the gateway, for pages; None: no relay.
+    """
+
+    def __init__(
+        self,
+        settings: ApiSettings,
+        open_chain: Callable[[], SigningChain] | None = None,
+        relay: RelaySockets | None = None,
+    ) -> None:
         self._settings = settings
         self.answers: Counter[tuple[str, str]] = Counter()
         """[name of the endpoint, class of the status]: answers since the start."""
@@ -100,6 +111,7 @@ class ApiServer:
         self._node = None if open_chain is None else NodeConnections(open_chain)
         node = None if self._node is None else self._node.parts
         self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values))
+        self._relay = relay
         self._cors = CorsPolicy(settings.origins)
         self._console = ConsoleFiles(settings.console)
         self._log = EventLog("api")
@@ -113,6 +125,8 @@ class ApiServer:
         for action in ACTIONS:
             app.router.add_route(action.method, action.path, self._actions.handler(action), name=action.name)
         app.router.add_get(STREAM_PATH, self._events, allow_head=False, name=_STREAM)
+        if self._relay is not None:
+            app.router.add_get(RELAY_PATH, self._relay_socket, allow_head=False, name=_RELAY)
         app.router.add_get(OPENAPI_PATH, self._openapi, name="openapi")
         app.router.add_get(REFERENCE_PATH, self._reference, name="reference")
         app.router.add_get("/", self._root, name="console")
@@ -174,7 +188,7 @@ class ApiServer:
             status = answer.status
         finally:
             self.answers[endpoint, f"{status // 100}xx"] += 1
-            if endpoint != _STREAM:
+            if endpoint not in (_STREAM, _RELAY):
                 self.on_duration(asyncio.get_running_loop().time() - began_s)
         return answer
 
@@ -226,6 +240,7 @@ class ApiServer:
             "development": self._settings.development,
             "sign_in": self._sign_ins is not None,
             "signing": self._node is not None,
+            "relay": None if self._relay is None else ss58.encode(self._relay.key),
         }
         return found.model_copy(update={"data": found.data.model_copy(update=own)})
 
@@ -239,6 +254,19 @@ class ApiServer:
         found = self._console.answer(request)
         return web.Response(status=HTTPStatus.FOUND, headers={"Location": REFERENCE_PATH}) if found is None else found
 
+    async def _relay_socket(self, request: web.Request) -> web.StreamResponse:
+        assert self._relay is not None  # noqa: S101  (its route is there)
+        with self._limits.stream(request) as allowed:
+            return await self._relay.serve(request) if allowed else self._too_many_streams()
+
+    def _too_many_streams(self) -> web.Response:
+        return problems.problem(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "too_many_requests",
+            f"This address has {self._settings.streams} streams, or the gateway is full.",
+            "Close one first.",
+        )
+
     async def _events(self, request: web.Request) -> web.StreamResponse:
         given = dict(request.query)
         if "after" not in given and "Last-Event-ID" in request.headers:
@@ -246,12 +274,7 @@ class ApiServer:
         choice = EventStreamChoice.model_validate(given)
         with self._limits.stream(request) as allowed:
             if not allowed:
-                return problems.problem(
-                    HTTPStatus.TOO_MANY_REQUESTS,
-                    "too_many_requests",
-                    f"This address has {self._settings.streams} streams, or the gateway is full.",
-                    "Close one first.",
-                )
+                return self._too_many_streams()
             position = await self._stream.position(choice)
             answer = web.StreamResponse(headers={**_HEADERS, "Cache-Control": "no-store"})
             answer.content_type = "text/event-stream"

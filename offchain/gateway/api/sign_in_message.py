@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from offchain.errors import GantryError
+from offchain.schema.value_text import parse_utc_text, utc_text
 
 LIFETIME_MS: Final = 300_000
 """How long a message can be used."""
@@ -51,7 +51,7 @@ class SignInMessage:
             f"{self.domain} wants you to sign in with your Gantry account:\n{self.account}\n\n"
             "Sign in to the Gantry gateway. This costs nothing and sends nothing to the chain.\n\n"
             f"URI: https://{self.domain}\nVersion: 1\nChain ID: polkadot:{self.chain}\nNonce: {self.nonce}\n"
-            f"Issued At: {_time_text(self.issued_ms)}\nExpiration Time: {_time_text(self.expires_ms)}"
+            f"Issued At: {utc_text(self.issued_ms)}\nExpiration Time: {utc_text(self.expires_ms)}"
         )
 
 
@@ -66,7 +66,7 @@ def read_message(text: str, *, domain: str, chain: str, now_ms: int) -> SignInMe
     if found is None:
         raise SignInRefused("The message is not one of this gateway.", "Sign the message of POST /v1/sign-in/message.")
     try:
-        issued_ms, expires_ms = _time_ms(found["issued"]), _time_ms(found["expires"])
+        issued_ms, expires_ms = parse_utc_text(found["issued"]), parse_utc_text(found["expires"])
     except ValueError:
         raise SignInRefused("The message has no valid times.", "Sign the message as it was given.") from None
     message = SignInMessage(found["domain"], found["account"], found["chain"], found["nonce"], issued_ms, expires_ms)
@@ -85,17 +85,7 @@ def read_message(text: str, *, domain: str, chain: str, now_ms: int) -> SignInMe
         raise SignInRefused("The message is of a later time.", "Set the clocks of the gateways.")
     if expires_ms <= now_ms:
         raise SignInRefused(
-            f"The message expired at {_time_text(expires_ms)}.",
+            f"The message expired at {utc_text(expires_ms)}.",
             "Ask for a new message, and sign it within five minutes.",
         )
     return message
-
-
-def _time_text(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _time_ms(text: str) -> int:
-    """Return Unix ms. Raises ValueError."""
-    seconds = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-    return round(seconds.timestamp() * 1000)

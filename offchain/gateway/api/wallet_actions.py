@@ -6,7 +6,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from offchain.gateway.api import manifest_models, wallet_models
+from offchain.gateway.api import manifest_models, node_models, wallet_models
 from offchain.gateway.api.action import LARGE_BODY, ApiAction
 from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.parameters import NoParameters
@@ -73,5 +73,25 @@ WALLET_ACTIONS: Final = (
         wallet_models.BalanceOfAccount,
         one_answer_of(wallet_models.BalanceResource),
         lambda api, _, asked: api.extrinsics.balance(asked),
+    ),
+    ApiAction(
+        "GET",
+        "/v1/tasks/{task}/terms",
+        "terms_of_task",
+        "What the bills of a task's leases depend on besides rates and times, at the last final block of the node.",
+        node_models.TermsOfTask,
+        one_answer_of(node_models.TaskTermsResource),
+        lambda api, _, asked: api.records.terms(asked),
+    ),
+    ApiAction(
+        "GET",
+        "/v1/blocks/{block}/extrinsics/{index}/call",
+        "call_of_extrinsic",
+        "The call of an extrinsic with its arguments, from the body of its block at the node.",
+        node_models.CallOfExtrinsic,
+        one_answer_of(node_models.ExtrinsicCallResource),
+        lambda api, _, asked: api.records.call(asked),
+        is_costly=True,
+        budget="body",
     ),
 )

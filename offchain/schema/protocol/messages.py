@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Final
 
 from offchain.schema.protocol import fields as read
+from offchain.schema.protocol.delegation import SignedDelegation, signed_delegation
 from offchain.schema.protocol.fields import (
     WireError,
     bytes_of,
@@ -25,6 +26,7 @@ from offchain.schema.protocol.operations import NO_LEASE, U64_MAX, Args, Op, dec
 
 __all__ = [
     "ALPN",
+    "DELEGATED_VERSION",
     "MAX_REQUEST",
     "MAX_REQUEST_LIFE_MS",
     "VERSION",
@@ -42,12 +44,14 @@ __all__ = [
 
 ALPN: Final = b"gantry/host"
 VERSION: Final = 2
+DELEGATED_VERSION: Final = 3
+"""Of requests with a delegation. Others stay at version 2, which hosts of earlier releases accept, too."""
 MAX_REQUEST: Final = 16_384
 MAX_ANSWER: Final = 4096
 MAX_CONTROL: Final = 1024
 MAX_REQUEST_LIFE_MS: Final = 60_000
 NONCE_BYTES: Final = 16
-REQUEST_CONTEXT: Final = b"gantry/request/v2"
+REQUEST_CONTEXT: Final = b"gantry/request/v"
 WEBSOCKET: Final = "wss://"
 MAX_ADDRESSES: Final = 16
 MAX_ENDPOINT: Final = 256
@@ -67,6 +71,7 @@ class Code(StrEnum):
     EXPIRES_TOO_LATE = "ExpiresTooLate"
     REPLAYED = "Replayed"
     UNKNOWN_LEASE = "UnknownLease"
+    BAD_DELEGATION = "BadDelegation"
     NOT_YOUR_LEASE = "NotYourLease"
     NOT_A_HOST = "NotAHost"
     NOT_ON_COMMITTEE = "NotOnCommittee"
@@ -84,7 +89,10 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request to a host. `expires_ms` is Unix time; `nonce` is 32 hexadecimal digits, never used twice."""
+    """One request to a host. `expires_ms` is Unix time; `nonce` is 32 hexadecimal digits, never used twice.
+
+    `account` is the signer. `delegation`: of the tenant to this signer, a session key; None: it asks for itself.
+    """
 
     args: Args
     account: str
@@ -93,6 +101,17 @@ class Request:
     crypto: str
     lease: int | None = None
     signature: bytes = b""
+    delegation: SignedDelegation | None = None
+
+    @property
+    def tenant(self) -> str:
+        """The account on whose behalf it asks: the signer, or the one that a checked delegation names."""
+        return self.account if self.delegation is None else self.delegation.account
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol that a host has to speak."""
+        return VERSION if self.delegation is None else DELEGATED_VERSION
 
     @property
     def op(self) -> Op:
@@ -100,8 +119,8 @@ class Request:
 
     def unsigned(self) -> dict[str, Any]:
         """Return the fields that the signature covers."""
-        return {
-            "v": VERSION,
+        found = {
+            "v": self.version,
             "op": self.op.value,
             "args": encode_args(self.args),
             "lease": self.lease,
@@ -110,10 +129,11 @@ class Request:
             "expires_ms": self.expires_ms,
             "crypto": self.crypto,
         }
+        return found if self.delegation is None else found | {"delegation": self.delegation.fields()}
 
     def payload(self, genesis_hash: bytes, host_key: bytes) -> bytes:
         """Return the bytes that the tenant signs. They bind the request to one chain and to one host."""
-        return REQUEST_CONTEXT + genesis_hash + host_key + canonical_json(self.unsigned())
+        return REQUEST_CONTEXT + str(self.version).encode() + genesis_hash + host_key + canonical_json(self.unsigned())
 
     def encode(self) -> bytes:
         """Return the request's bytes. Raise :class:`WireError` if it is too long."""
@@ -128,8 +148,9 @@ class Request:
         if len(data) > MAX_REQUEST:
             raise WireError(f"request of {len(data)} bytes is longer than {MAX_REQUEST}")
         fields = json_object(data)
-        if fields.get("v") != VERSION:
-            raise WireError(f"protocol version {str(fields.get('v'))[:20]}; this side speaks {VERSION}")
+        version = fields.get("v")
+        if isinstance(version, bool) or version not in (VERSION, DELEGATED_VERSION):
+            raise WireError(f"protocol version {str(version)[:20]}; this side speaks {VERSION} and {DELEGATED_VERSION}")
         op = read.text(fields, "op", 16)
         if op not in set(Op):
             raise WireError(f"op {op!r} is none of {', '.join(Op)}")
@@ -147,6 +168,7 @@ class Request:
             expires_ms=read.integer(fields, "expires_ms", U64_MAX),
             crypto=crypto,
             signature=read.hexadecimal(fields, "signature", _SIGNATURE_BYTES),
+            delegation=signed_delegation(fields.get("delegation")) if version == DELEGATED_VERSION else None,
         )
         # The signature covers the known fields only.
         unknown = sorted(fields.keys() - {*request.unsigned(), "signature"})

@@ -28,6 +28,7 @@ from offchain.schema.chain_types._generated_chain import (
     LeaseStateEnded,
     LeaseStatePurged,
 )
+from offchain.schema.protocol.delegation import DELEGABLE, Delegation, SignedDelegation, chain_of
 from offchain.schema.protocol.messages import MAX_REQUEST_LIFE_MS, Code, Op, Request
 from offchain.schema.protocol.operations import (
     INTO_POD,
@@ -147,7 +148,24 @@ class Host(World):
         self.pods.pods[number] = FakePod({}, files={"/x": b""})
         return number
 
-    def signed(self, args, signer, *, claims=None, number=None, genesis=None, host=None, life_ms=30_000):
+    def delegation(self, wallet, key, **changes):
+        """What a wallet signs so that a session key may ask in its name."""
+        made = Delegation(
+            domain="console.example.org",
+            account=wallet.address,
+            key=key.address,
+            may=DELEGABLE,
+            chain=chain_of(self.chain.genesis),
+            nonce="0f" * 16,
+            issued_ms=self.now_ms,
+            expires_ms=self.now_ms + 60_000,
+        )
+        text = dataclasses.replace(made, **changes).text()
+        return SignedDelegation(text=text, signature=wallet.sign(text.encode()))
+
+    def signed(
+        self, args, signer, *, claims=None, number=None, genesis=None, host=None, life_ms=30_000, delegation=None
+    ):
         """The bytes of a question. `claims`: the account that it pretends to come from."""
         request = Request(
             args=args,
@@ -156,6 +174,7 @@ class Host(World):
             expires_ms=self.now_ms + life_ms,
             crypto=signer.crypto,
             lease=None if op_of(args) in NO_LEASE else self.lease if number is None else number,
+            delegation=delegation,
         )
         signature = signer.sign(request.payload(genesis or self.chain.genesis, host or self.key.public_key))
         return dataclasses.replace(request, signature=signature).encode()
@@ -324,3 +343,25 @@ async def test_a_host_that_has_left_may_not_probe(host):
     assert await host.asked(host.signed(probe, host.key)) == ["ok"]
     host.table("Hosts", "Hosts")[(host.host,)] = host_record(host.host, status=HostStatusRetired()).encode()
     assert await host.asked(host.signed(probe, host.key)) == [Code.NOT_A_HOST]
+
+
+async def test_a_session_key_gets_what_its_tenant_delegated_and_nothing_else(host):
+    key = from_uri("//Session", "ed25519")
+    given = host.delegation(TENANT, key)
+    args = [*OF_A_LEASE, PingArgs(), ProbeArgs(5)]
+    answers = await host.asked(*(host.signed(one, key, delegation=given) for one in args))
+    refused = {op_of(one) for one, answer in zip(args, answers, strict=True) if answer is Code.BAD_DELEGATION}
+    assert refused == {op_of(one) for one in args} - {Op.LOGS, Op.RESULT, Op.EXEC, Op.ATTACH}
+    assert Code.NOT_YOUR_LEASE not in answers
+    assert await host.asked(host.signed(LogsArgs(), key)) == [Code.NOT_YOUR_LEASE]
+
+
+async def test_a_delegation_gives_what_its_account_has_now(host):
+    key = from_uri("//Session", "ed25519")
+    logs = LogsArgs()
+    stranger = host.signed(logs, key, delegation=host.delegation(STRANGER, key))
+    friend = [host.signed(logs, key, delegation=host.delegation(FRIEND, key)) for _ in range(2)]
+    other = host.signed(logs, key, number=host.other_lease, delegation=host.delegation(TENANT, key))
+    assert await host.asked(stranger, friend[0], other) == [Code.NOT_YOUR_LEASE] * 3
+    host.proxy()
+    assert await host.asked(friend[1]) == ["ok"]

@@ -12,7 +12,8 @@ from offchain.gateway import service
 from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.service import ChainWatch
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.protocol.messages import Code, Request
+from offchain.schema.protocol.delegation import Delegation, SignedDelegation
+from offchain.schema.protocol.messages import Code, Op, Request
 from offchain.schema.protocol.operations import AcceptArgs, LogsArgs, ProbeArgs, RegisterArgs, RelayArgs
 from tests.support.chain_records import host_record
 from tests.support.fake_chain import FakeChain
@@ -54,6 +55,26 @@ async def test_only_hosts_of_the_chain_attach_take_and_probe(chain, args):
 async def test_connections_are_relayed_for_accounts_that_hold_coins(chain):
     assert await verdict(chain, CARRY, RICH, crypto="sr25519") is None
     assert await verdict(chain, CARRY, POOR) is Code.NOT_FOUND
+
+
+@pytest.mark.parametrize(("payer", "code"), [(RICH, None), (POOR, Code.NOT_FOUND)])
+async def test_a_session_key_needs_no_coins_and_its_tenant_does(chain, payer, code):
+    text = Delegation("a", payer, HOST, (Op.LOGS,), "0" * 32, "0" * 32, 0, 1).text()
+    request = Request(
+        args=CARRY,
+        account=HOST,
+        nonce="00" * 16,
+        expires_ms=1,
+        crypto="ed25519",
+        delegation=SignedDelegation(text=text, signature=bytes(64)),
+    )
+    admission = GatewayAdmission(GantryChain(chain))
+    if code is None:
+        await admission(request)
+        return
+    with pytest.raises(HostRefused) as refused:
+        await admission(request)
+    assert refused.value.refusal.code is code
 
 
 async def test_requests_to_hosts_are_refused_by_a_gateway(chain):

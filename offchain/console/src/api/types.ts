@@ -97,8 +97,41 @@ export interface Task {
   refunded: string;
 }
 
+export interface TaskCount {
+  state: string;
+  tasks: number;
+  more: boolean;
+}
+
+/** The billing terms of a task; `leases` has the last one of each pod. */
+export interface TaskTerms {
+  task: number;
+  unit: "second" | "hour" | "day";
+  min_charge_ms: number;
+  leases: LeaseTerms[];
+}
+
+export interface LeaseTerms {
+  lease: string;
+  accrued: string;
+  since_ms: number | null;
+  until_ms: number | null;
+  reclaim_ms: number | null;
+  downtime_ms: number;
+}
+
+export interface ExtrinsicCall {
+  block: number;
+  index: number;
+  hash: string;
+  call: string;
+  signer: string | null;
+  args: Record<string, unknown>;
+  runtime_known: boolean;
+}
+
 export interface Lease {
-  lease: number;
+  lease: string;
   task: number;
   pod: number;
   generation: number;
@@ -140,7 +173,7 @@ export interface Bill {
   block: number;
   index: number;
   time_ms: number;
-  lease: number;
+  lease: string;
   task: number;
   host: string;
   paid: string;

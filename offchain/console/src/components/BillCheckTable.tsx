@@ -1,7 +1,7 @@
 /** The bill of each lease, computed again in the browser, beside the chain's. */
 
-import type { Lease } from "../api/types.ts";
-import { type BillVerdict, checkBill } from "../lib/bill.ts";
+import type { Lease, TaskTerms } from "../api/types.ts";
+import { type BillVerdict, billTerms, checkBill } from "../lib/bill.ts";
 import type { Phrase } from "../lib/states.ts";
 import { formatDuration } from "../lib/time.ts";
 import { DataTable } from "./DataTable.tsx";
@@ -17,9 +17,18 @@ const VERDICTS: Readonly<Record<BillVerdict, Phrase>> = {
   differs: { icon: "failed", text: "differs", tone: "bad" },
 };
 
-export function BillCheckTable(props: { leases: readonly Lease[]; kind: string; nowMs: number }) {
+/** `terms`: the record of the task at a node; null where the chain has pruned it, or the gateway has no node. */
+export function BillCheckTable(props: {
+  leases: readonly Lease[];
+  kind: string;
+  nowMs: number;
+  terms: TaskTerms | null;
+}) {
   if (props.leases.length === 0) return <Empty>Nothing is billed before a pod is placed on a host.</Empty>;
-  const rows = props.leases.map((lease) => ({ lease, check: checkBill(lease, props.kind, props.nowMs) }));
+  const rows = props.leases.map((lease) => ({
+    lease,
+    check: checkBill(lease, props.kind, props.nowMs, billTerms(props.terms, lease.lease)),
+  }));
   return (
     <>
       <p class="muted">

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { formatAmount, SYMBOL } from "../lib/money.ts";
+import { axisTexts, formatAmount, SYMBOL } from "../lib/money.ts";
 
 const HEIGHT = 220;
 const HALF_DAY_S = 43_200;
@@ -16,6 +16,13 @@ function colour(name: string): string {
   const found = getComputedStyle(probe).color;
   probe.remove();
   return found;
+}
+
+const CHARACTER = 8;
+
+/** The width of the y axis for its longest label, in pixels. */
+function axisSize(_chart: uPlot, texts: readonly string[] | null): number {
+  return Math.max(70, 24 + CHARACTER * Math.max(0, ...(texts ?? []).map((text) => text.length)));
 }
 
 export interface DayAmount {
@@ -49,7 +56,7 @@ export function DayChart(props: { label: string; days: readonly DayAmount[] }) {
           x: { range: (_chart, first, last) => [first - HALF_DAY_S, last + HALF_DAY_S] },
           y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
         },
-        axes: [axis, { ...axis, size: 70 }],
+        axes: [axis, { ...axis, size: axisSize, values: (_chart, ticks) => axisTexts(ticks) }],
         series: [
           {},
           {

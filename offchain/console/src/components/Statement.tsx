@@ -4,7 +4,8 @@ import { useLocation } from "preact-iso";
 import { useAllPages } from "../api/hooks.ts";
 import type { Movement } from "../api/types.ts";
 import { sum } from "../lib/money.ts";
-import { isWithin } from "../lib/statement_days.ts";
+import { timesOf } from "../lib/statement_days.ts";
+import { apiQuery } from "../lib/url_state.ts";
 import { Load } from "./loading.tsx";
 import { MovementTable } from "./MovementTable.tsx";
 import { Amount, Facts } from "./parts.tsx";
@@ -18,14 +19,19 @@ export function Statement(props: {
   href: (from: string, to: string) => string;
 }) {
   const name = encodeURIComponent(props.account);
-  const movements = useAllPages<Movement>(`/v1/accounts/${name}/movements?limit=500`, MOST_PAGES);
+  const times = timesOf(props.from, props.to);
+  const movements = useAllPages<Movement>(
+    `/v1/accounts/${name}/movements${apiQuery({ limit: 500, ...times })}`,
+    MOST_PAGES,
+  );
+  const csv = apiQuery({ format: "csv", order: "oldest", ...times });
   return (
     <section class="stack">
       <div class="row row-end">
         <h2>Statement</h2>
         <div class="row no-print">
-          <a class="button" href={`/v1/accounts/${name}/movements?format=csv&order=oldest`} download="coins.csv">
-            Download all as CSV
+          <a class="button" href={`/v1/accounts/${name}/movements${csv}`} download="coins.csv">
+            Download as CSV
           </a>
           <button type="button" onClick={() => window.print()}>
             Print or save as PDF
@@ -34,8 +40,7 @@ export function Statement(props: {
       </div>
       <Days {...props} />
       <Load of={movements} what="movements">
-        {(rows) => {
-          const chosen = rows.filter((row) => isWithin(row.time_ms, props.from, props.to));
+        {(chosen) => {
           const changes = (of: (row: Movement) => string | null): bigint => sum(chosen.map((row) => of(row) ?? "0"));
           return (
             <>
@@ -57,7 +62,7 @@ export function Statement(props: {
               </div>
               {!movements.isComplete && (
                 <p class="notice notice-warn">
-                  Only the newest {rows.length} movements are here. The CSV has all of them.
+                  Only the newest {chosen.length} movements are here. The CSV has all of them.
                 </p>
               )}
               <MovementTable

@@ -1,8 +1,9 @@
 /**
  * The bill of a lease, computed again from its rate and times by the rules of docs/protocol.md, section 1.
  *
- * The API does not tell the billing unit of a task, downtime of the host, and parameters of the pallets. Where the
- * amount depends on them, the check is "unclear" and never "agrees"; `gantry audit prove` has the whole record.
+ * The billing unit, downtime of the host and what is owed for earlier segments are in the record of the task on the
+ * chain (`BillTerms`). Where the chain has pruned it, or it does not explain the amount, the check is "unclear" and
+ * never "agrees"; `gantry audit prove` has the whole record.
  */
 
 import { rateForTime } from "./money.ts";
@@ -24,6 +25,21 @@ export interface LeaseForBill {
 
 export type BillingUnit = "second" | "hour" | "day";
 const UNIT_MS: Readonly<Record<BillingUnit, number>> = { second: 1, hour: 3_600_000, day: 86_400_000 };
+
+export interface LeaseTermsForBill {
+  accrued: string;
+  since_ms: number | null;
+  until_ms: number | null;
+  reclaim_ms: number | null;
+  downtime_ms: number;
+}
+
+/** What the record of a task has besides rates and times; `lease`: of this lease, undefined for an earlier one. */
+export interface BillTerms {
+  unit: BillingUnit;
+  minChargeMs: number;
+  lease?: LeaseTermsForBill;
+}
 
 export type BillVerdict =
   /** The chain's amount follows from rate and times. */
@@ -51,6 +67,16 @@ export interface BillCheck {
   explanation: string;
 }
 
+/** Returns the terms of a lease in those of its task. */
+export function billTerms(
+  task: { unit: BillingUnit; min_charge_ms: number; leases: readonly ({ lease: string } & LeaseTermsForBill)[] } | null,
+  lease: string,
+): BillTerms | null {
+  if (task === null) return null;
+  const own = task.leases.find((one) => one.lease === lease);
+  return { unit: task.unit, minChargeMs: task.min_charge_ms, ...(own && { lease: own }) };
+}
+
 /** Ends of a lease that are billed by the task's unit. */
 const BY_UNIT = new Set(["Completed", "Cancelled", "TenantEnded", "Expired", "ScaledDown", "Depleted", "DataMoved"]);
 /** Ends of a job's lease for which nothing is owed; services and rentals pay pro rata for the first three. */
@@ -71,8 +97,8 @@ export function owedFor(unit: BillingUnit, deposit: bigint, rate: bigint, elapse
   return amount < deposit ? amount : deposit;
 }
 
-/** Checks the bill of a lease of a task of this kind at a time of the chain. */
-export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): BillCheck {
+/** Checks the bill of a lease of a task of this kind at a time of the chain; `terms` null: the record is not known. */
+export function checkBill(lease: LeaseForBill, kind: string, nowMs: number, terms: BillTerms | null = null): BillCheck {
   const recorded = BigInt(lease.paid);
   const rate = BigInt(lease.rate_per_hour);
   const deposit = BigInt(lease.deposited);
@@ -84,8 +110,15 @@ export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): Bil
     unit: BillingUnit | null = null,
   ): BillCheck => ({ verdict, computed, recorded, billedMs, explanation, unit });
 
-  if (lease.started_ms === null) return neverStarted(lease, made, rate, deposit, recorded);
+  if (lease.started_ms === null) return neverStarted(lease, made, rate, deposit, recorded, terms);
   const reason = lease.reason === null ? "" : variantName(lease.reason);
+  if (lease.ended_ms === null && terms?.lease !== undefined) {
+    const { accrued, since_ms, until_ms, reclaim_ms, downtime_ms } = terms.lease;
+    const end = Math.min(nowMs, until_ms ?? nowMs, reclaim_ms ?? nowMs);
+    const billed = since_ms === null ? 0 : Math.max(0, Math.max(0, end - since_ms) - downtime_ms);
+    const segment = since_ms === null ? 0n : owedFor(terms.unit, deposit - BigInt(accrued), rate, billed);
+    return made("running", BigInt(accrued) + segment, billed, RUNNING[terms.unit], terms.unit);
+  }
   if (lease.ended_ms === null) {
     const elapsed = Math.max(0, nowMs - lease.started_ms);
     if (lease.state === "Suspended") {
@@ -93,7 +126,7 @@ export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): Bil
     }
     return made("running", owedFor("second", deposit, rate, elapsed), elapsed, "Owed up to this block, pro rata.");
   }
-  const elapsed = Math.max(0, lease.ended_ms - lease.started_ms);
+  const elapsed = Math.max(0, Math.min(lease.ended_ms, terms?.lease?.reclaim_ms ?? lease.ended_ms) - lease.started_ms);
   if (FORFEITED.has(reason) && kind === "Job") {
     return recorded === 0n
       ? made("nothing", 0n, 0, "The host is at fault, so nothing is owed for this lease.")
@@ -103,22 +136,29 @@ export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): Bil
     return made(recorded === 0n ? "nothing" : "unclear", 0n, null, "A dispute was decided against the host.");
   }
   const billed = reason === "Completed" && lease.wall_ms !== null ? Math.min(elapsed, lease.wall_ms) : elapsed;
-  const units: BillingUnit[] = BY_UNIT.has(reason) ? ["second", "hour", "day"] : ["second"];
-  for (const unit of units) {
-    const amount = owedFor(unit, deposit, rate, billed);
+  const known: BillingUnit[] = terms === null ? ["second", "hour", "day"] : [terms.unit];
+  const units: BillingUnit[] = BY_UNIT.has(reason) ? known : reason === "Moved" ? ["second", ...known] : ["second"];
+  const downtime = lease.wall_ms === null ? (terms?.lease?.downtime_ms ?? 0) : 0;
+  for (const [unit, time] of units.flatMap((one) => [
+    [one, billed] as const,
+    [one, Math.max(0, billed - downtime)] as const,
+  ])) {
+    const amount = owedFor(unit, deposit, rate, time);
     if (amount === recorded && (amount > 0n || BigInt(lease.refunded) === deposit)) {
       const size = UNIT_MS[unit];
-      const time = unit === "second" ? billed : Math.max(1, Math.ceil(billed / size)) * size;
-      return made("agrees", amount, time, AGREES[unit], unit);
+      const whole = unit === "second" ? time : Math.max(1, Math.ceil(time / size)) * size;
+      const without = time < billed ? " Downtime of the host is not billed." : "";
+      return made("agrees", amount, whole, AGREES[unit] + without, unit);
     }
   }
-  const bySecond = owedFor("second", deposit, rate, billed);
+  const bySecond = owedFor(units[0] ?? "second", deposit, rate, billed);
   if (recorded === 0n && BigInt(lease.refunded) === 0n) {
-    return made("unpaid", bySecond, billed, "The payment is due when the task is settled.");
+    const due = terms?.lease === undefined ? bySecond : BigInt(terms.lease.accrued);
+    return made("unpaid", due, billed, "The payment is due when the task is settled.");
   }
   const most = owedFor(units.at(-1) ?? "second", deposit, rate, billed);
   if (recorded > deposit || (kind === "Job" && recorded > most)) {
-    return made("differs", bySecond, billed, "The chain's amount is more than any rule gives, by started days too.");
+    return made("differs", bySecond, billed, "The chain's amount is more than any rule gives.");
   }
   return made(
     "unclear",
@@ -128,6 +168,12 @@ export function checkBill(lease: LeaseForBill, kind: string, nowMs: number): Bil
       "between, or time that was held back.",
   );
 }
+
+const RUNNING: Readonly<Record<BillingUnit, string>> = {
+  second: "Owed up to this block, pro rata, by the record of the lease.",
+  hour: "Owed up to this block: started hours, by the record of the lease.",
+  day: "Owed up to this block: started days, by the record of the lease.",
+};
 
 const AGREES: Readonly<Record<BillingUnit, string>> = {
   second: "Rate × billed time, by the millisecond, rounded down.",
@@ -141,18 +187,16 @@ function neverStarted(
   rate: bigint,
   deposit: bigint,
   recorded: bigint,
+  terms: BillTerms | null,
 ): BillCheck {
   if (lease.ended_ms === null) return made("running", 0n, 0, "The pod has not started, so nothing is owed yet.");
   if (recorded === 0n) return made("nothing", 0n, 0, "The pod never started, so nothing is owed.");
-  const waited = Math.max(0, lease.ended_ms - lease.assigned_ms);
+  const waited = Math.max(terms?.minChargeMs ?? 0, lease.ended_ms - lease.assigned_ms);
   const product = rateForTime(rate, BigInt(waited));
   const charge = product < deposit ? product : deposit;
   if (charge === recorded)
     return made("agrees", charge, waited, "Charge for the reserved place, from assignment to end.");
-  return made(
-    "unclear",
-    charge,
-    waited,
-    "Charge for the reserved place; the network's shortest billed time applies, which the API does not tell.",
-  );
+  if (terms !== null && recorded > charge)
+    return made("differs", charge, waited, "The chain's amount is more than the charge for the reserved place.");
+  return made("unclear", charge, waited, "Charge for the reserved place, of at least the network's shortest time.");
 }

@@ -47,6 +47,22 @@ export function parseAmount(text: string): bigint {
   return BigInt(found[1] ?? "0") * UNIT + BigInt(decimals.padEnd(DECIMALS, "0") || "0");
 }
 
+/** Returns the texts of the ticks of an axis in GTY, with as many decimals as tell neighbours apart. */
+export function axisTexts(ticks: readonly number[]): string[] {
+  const steps = ticks.slice(1).map((tick, place) => Math.abs(tick - (ticks[place] ?? 0)));
+  const step = Math.min(...steps.filter((one) => one > 0));
+  // 2.5e-7 needs 8 decimals: those of its first digit, and one more where the step is no power of ten.
+  const most = Math.max(...ticks.map(Math.abs), 0);
+  const size = Number.isFinite(step) ? step : most;
+  const first = size > 0 ? Math.max(0, -Math.floor(Math.log10(size) + 1e-9)) : 0;
+  const isWhole = (digits: number): boolean =>
+    ticks
+      .map((tick) => tick * 10 ** digits)
+      .every((shifted) => Math.abs(shifted - Math.round(shifted)) <= 1e-6 * size * 10 ** digits);
+  const digits = Math.min(DECIMALS, isWhole(first) ? first : first + 1);
+  return ticks.map((tick) => tick.toFixed(digits));
+}
+
 /** Returns amount × ms of an hourly rate, rounded down as the chain does. */
 export function rateForTime(ratePerHour: bigint, ms: bigint): bigint {
   return (ratePerHour * ms) / 3_600_000n;

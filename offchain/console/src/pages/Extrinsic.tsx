@@ -1,6 +1,6 @@
 import { useRoute } from "preact-iso";
 import { useAllPages, useResource } from "../api/hooks.ts";
-import type { Documentation, Event, Extrinsic, Page } from "../api/types.ts";
+import type { Documentation, Event, Extrinsic, ExtrinsicCall, Page, ResourceAnswer } from "../api/types.ts";
 import { EventList } from "../components/EventList.tsx";
 import { extrinsicPhrase } from "../components/ExtrinsicTable.tsx";
 import { Load } from "../components/loading.tsx";
@@ -45,6 +45,7 @@ function OneExtrinsic(props: { row: Extrinsic }) {
       documented: true,
     })}`,
   );
+  const called = useResource<ResourceAnswer<ExtrinsicCall>>(`/v1/blocks/${row.block}/extrinsics/${row.index}/call`);
   const text = texts.data?.data.find((one) => one.name === call)?.text;
   return (
     <>
@@ -74,9 +75,16 @@ function OneExtrinsic(props: { row: Extrinsic }) {
             ["Hash", <Hash hash={row.hash} whole />],
           ]}
         />
-        <p class="muted small">
-          The index does not keep arguments of calls. A node has them in the body of block {row.block}.
-        </p>
+      </section>
+      <section class="stack">
+        <h2>Arguments</h2>
+        {called.problem !== null ? (
+          <p class="muted">The gateway cannot show them: {called.problem.message}</p>
+        ) : (
+          <Load of={called} what="the arguments">
+            {({ data }) => <Arguments row={row} called={data} />}
+          </Load>
+        )}
       </section>
       <section class="stack">
         <h2>Events that it caused</h2>
@@ -84,6 +92,33 @@ function OneExtrinsic(props: { row: Extrinsic }) {
           {(rows) => <EventList events={rows} isComplete={events.isComplete} />}
         </Load>
       </section>
+    </>
+  );
+}
+
+const MOST_SHOWN = 20_000;
+
+/** The arguments as a node decoded them. The hash ties them to the extrinsic of the index. */
+function Arguments(props: { row: Extrinsic; called: ExtrinsicCall }) {
+  const { row, called } = props;
+  if (called.hash !== row.hash || (row.call !== null && called.call !== row.call))
+    return <p class="muted">The gateway's node has another extrinsic there than its index.</p>;
+  const text = JSON.stringify(called.args, null, 2);
+  return (
+    <>
+      {text === "{}" ? (
+        <p class="muted">None.</p>
+      ) : (
+        <pre tabIndex={0} aria-label="Arguments of the call">
+          {text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text}
+        </pre>
+      )}
+      {text.length > MOST_SHOWN && <p class="muted small">{`The first ${MOST_SHOWN} of ${text.length} characters.`}</p>}
+      {!called.runtime_known && (
+        <p class="muted small">
+          Decoded by the present runtime: the gateway's node does not keep the state of block {row.block} any more.
+        </p>
+      )}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useRoute } from "preact-iso";
 import { useResource } from "../api/hooks.ts";
-import type { Bill, Lease, Page, ResourceAnswer, Task } from "../api/types.ts";
+import type { Bill, Lease, Page, ResourceAnswer, Task, TaskTerms } from "../api/types.ts";
 import { BillCheckTable } from "../components/BillCheckTable.tsx";
 import { PageTable } from "../components/DataTable.tsx";
 import { Load } from "../components/loading.tsx";
@@ -17,6 +17,7 @@ export function LeasePage() {
   const lease = useResource<ResourceAnswer<Lease>>(`/v1/leases/${encodeURIComponent(number)}`);
   const of = lease.data?.data.task;
   const task = useResource<ResourceAnswer<Task>>(of === undefined ? null : `/v1/tasks/${of}`);
+  const terms = useResource<ResourceAnswer<TaskTerms>>(of === undefined ? null : `/v1/tasks/${of}/terms`);
   const bills = useResource<Page<Bill>>(
     of === undefined ? null : `/v1/leases/${encodeURIComponent(number)}/bills?limit=500`,
   );
@@ -61,7 +62,12 @@ export function LeasePage() {
             <section class="stack">
               <h2>Bill</h2>
               {task.data !== null && (
-                <BillCheckTable leases={[data]} kind={task.data.data.kind} nowMs={as_of.time_ms} />
+                <BillCheckTable
+                  leases={[data]}
+                  kind={task.data.data.kind}
+                  nowMs={as_of.time_ms}
+                  terms={terms.data?.data ?? null}
+                />
               )}
               <h3>Payments</h3>
               <PageTable<Bill>

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useAllPages, useBlock, useResource, useThrottled } from "../api/hooks.ts";
 import { useBlockTicks } from "../api/ticks.ts";
-import type { Device, Event, Host, Network, Page, ResourceAnswer, Task } from "../api/types.ts";
+import type { Device, Event, Host, Network, Page, ResourceAnswer, Task, TaskCount } from "../api/types.ts";
 import { DataTable } from "../components/DataTable.tsx";
 import { HostTable } from "../components/HostTable.tsx";
 import { Live } from "../components/Live.tsx";
@@ -30,9 +30,9 @@ function useClock(): number {
   return now;
 }
 
-/** Tasks in a state: the newest 500. */
-function useTasksIn(state: string) {
-  return useResource<Page<Task>>(`/v1/tasks?state=${state}&limit=500`);
+function countText(counts: readonly TaskCount[], state: string): string {
+  const found = counts.find((one) => one.state === state);
+  return found === undefined ? "0" : `${found.tasks}${found.more ? " or more" : ""}`;
 }
 
 function useSchedulerEvents(name: string) {
@@ -43,13 +43,14 @@ export function Operator() {
   const network = useResource<ResourceAnswer<Network>>("/v1/network");
   const hosts = useAllPages<Host>("/v1/hosts?limit=500", MOST_HOST_PAGES);
   const devices = useAllPages<Device>("/v1/devices?limit=500", MOST_HOST_PAGES);
-  const tasks = WATCHED.map((state) => ({ state, found: useTasksIn(state) }));
+  const counts = useResource<Page<TaskCount>>("/v1/tasks/counts");
+  const queued = useResource<Page<Task>>("/v1/tasks?state=Queued&order=oldest&limit=500");
   const events = SCHEDULER_EVENTS.map(useSchedulerEvents);
   const refreshLong = useThrottled(() => {
     for (const one of [hosts, devices, ...events]) one.reload();
   }, REFRESH_LONG_MS);
   const stream = useBlockTicks(() => {
-    for (const one of [network, ...tasks.map(({ found }) => found)]) one.reload();
+    for (const one of [network, counts, queued]) one.reload();
     refreshLong();
   });
   const block = useBlock();
@@ -57,14 +58,13 @@ export function Operator() {
   const all = events.flatMap((one) => one.data ?? []);
   const inOrder = all.sort((one, other) => one.block - other.block || one.index - other.index);
   const schedulers = events.every((one) => one.data !== null) ? schedulersFrom(inOrder) : null;
-  const inState = (state: string): readonly Task[] => tasks.find((one) => one.state === state)?.found.data?.data ?? [];
   const facts: HealthFacts = {
     nowMs: now,
     blockMs: block?.time_ms ?? null,
     hosts: hosts.data ?? [],
     devices: devices.data ?? [],
-    queued: inState("Queued"),
-    disputed: inState("Disputed").length,
+    queued: queued.data?.data ?? [],
+    disputed: counts.data?.data.find((one) => one.state === "Disputed")?.tasks ?? 0,
     // Bonds that are older than the index's events are not known.
     schedulers:
       schedulers === null || schedulers.length === 0 ? null : schedulers.filter((one) => one.state === "bonded").length,
@@ -81,15 +81,13 @@ export function Operator() {
       <section class="stack">
         <h2>Tasks</h2>
         <ul class="tiles" aria-label="Tasks by state">
-          {tasks.map(({ state, found }) => (
+          {WATCHED.map((state) => (
             <Tile key={state} name={taskPhrase(state).text.split(":", 1)[0] ?? state}>
-              <a href={`/tasks?state=${state}`}>
-                {found.data === null ? "…" : `${found.data.data.length}${found.data.next === null ? "" : " or more"}`}
-              </a>
+              <a href={`/tasks?state=${state}`}>{counts.data === null ? "…" : countText(counts.data.data, state)}</a>
             </Tile>
           ))}
         </ul>
-        <LongestWaiting tasks={inState("Queued")} blockMs={facts.blockMs} />
+        <LongestWaiting tasks={queued.data?.data ?? []} blockMs={facts.blockMs} />
       </section>
       <section class="stack">
         <h2>Schedulers</h2>

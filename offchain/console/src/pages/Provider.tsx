@@ -123,7 +123,7 @@ function Dashboard(props: { account: string; isOwn: boolean }) {
           )}
         </Load>
       </section>
-      <HostHealth hosts={hosts.data ?? []} />
+      <HostHealth provider={props.account} hosts={hosts.data ?? []} />
       {chosen !== null && <CallDialog {...chosen} onClose={() => setChosen(null)} onFinal={refresh} />}
     </>
   );

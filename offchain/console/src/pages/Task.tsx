@@ -3,7 +3,7 @@
 import { useRoute } from "preact-iso";
 import { useAllPages, useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
-import type { Bill, Event, Lease, ResourceAnswer, Task } from "../api/types.ts";
+import type { Bill, Event, Lease, ResourceAnswer, Task, TaskTerms } from "../api/types.ts";
 import { BillCheckTable } from "../components/BillCheckTable.tsx";
 import { DataTable } from "../components/DataTable.tsx";
 import { EventList } from "../components/EventList.tsx";
@@ -25,12 +25,14 @@ export function TaskPage() {
   const isKnown = task.data !== null;
   const of = (path: string): string | null => (isKnown ? path : null);
   const leases = useAllPages<Lease>(of(`/v1/leases?task=${number}&order=oldest&limit=500`));
+  const terms = useResource<ResourceAnswer<TaskTerms>>(of(`/v1/tasks/${number}/terms`));
   const bills = useAllPages<Bill>(of(`/v1/tasks/${number}/bills?order=oldest&limit=500`));
   const events = useAllPages<Event>(of(`/v1/events?subject=${number}&order=oldest&limit=500&documented=true`), 4);
   const reload = useThrottled(() => {
     task.reload();
     leases.reload();
     bills.reload();
+    terms.reload();
     events.reload();
   }, REFRESH_MS);
   const stream = useEventStream(isKnown ? { subject: number } : null, reload);
@@ -57,7 +59,14 @@ export function TaskPage() {
             <section class="stack">
               <h2>Bill</h2>
               <Load of={leases} what="the bill">
-                {(rows) => <BillCheckTable leases={rows} kind={data.kind} nowMs={as_of.time_ms} />}
+                {(rows) => (
+                  <BillCheckTable
+                    leases={rows}
+                    kind={data.kind}
+                    nowMs={as_of.time_ms}
+                    terms={terms.data?.data ?? null}
+                  />
+                )}
               </Load>
               <Load of={bills} what="payments">
                 {(rows) => <Payments bills={rows} task={data} />}

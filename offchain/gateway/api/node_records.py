@@ -1,0 +1,105 @@
+"""Resources that are read from a node: the billing terms of a task, and the arguments of a call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.errors import OurError
+from offchain.gateway.api import node_models as made
+from offchain.gateway.api.answers import NotFound
+from offchain.gateway.api.chain_access import ChainAccess, final_block
+from offchain.gateway.api.history import exact
+from offchain.gateway.api.models import ResourceAnswer
+from offchain.schema.chain_types._generated_chain import BillingUnit, storage
+
+MOST_EXTRINSIC_BYTES: Final = 128 * 1024
+"""Bytes of an extrinsic whose arguments are decoded: more than the largest manifest needs."""
+_UNITS: Final[Mapping[BillingUnit, Any]] = {
+    BillingUnit.SECOND: "second",
+    BillingUnit.HOUR: "hour",
+    BillingUnit.DAY: "day",
+}
+
+
+class ExtrinsicTooLarge(OurError):  # noqa: N818
+    """An extrinsic that is not decoded for strangers."""
+
+    code = "too_large"
+
+
+class NodeRecordsApi:
+    """Reads records and blocks of a node."""
+
+    def __init__(self, access: ChainAccess) -> None:
+        self._access = access
+
+    async def terms(self, asked: made.TermsOfTask) -> ResourceAnswer[made.TaskTermsResource]:
+        """Return the billing terms of a task. Raises NotFound if the chain does not have its record any more."""
+        async with self._access.use() as port:
+            head, as_of = await final_block(port)
+            chain = GantryChain(port)
+            task, params = await asyncio.gather(
+                chain.task(asked.task, head.hash), chain.read(storage.tasks_params, at=head.hash)
+            )
+            if task is None or params is None:
+                raise NotFound(
+                    f"The chain has no record of task {asked.task} in block {head.number}.",
+                    "Records of final tasks are pruned; the index has what was paid.",
+                )
+            hosts = await chain.hosts_named({lease.record.host for lease in task.leases}, head.hash)
+        leases = []
+        for lease in task.leases:
+            escrow, host = lease.record.escrow, hosts.get(lease.record.host)
+            leases.append(
+                made.LeaseTermsResource(
+                    lease=lease.id,
+                    accrued=escrow.accrued,
+                    since_ms=escrow.since,
+                    until_ms=escrow.until,
+                    reclaim_ms=lease.record.reclaim_at,
+                    downtime_ms=0 if host is None else max(0, host.downtime_ms - escrow.downtime_mark),
+                )
+            )
+        data = made.TaskTermsResource(
+            task=asked.task, unit=_UNITS[task.spec.unit], min_charge_ms=params.min_charge_ms, leases=leases
+        )
+        return ResourceAnswer[made.TaskTermsResource](as_of=as_of, data=data)
+
+    async def call(self, asked: made.CallOfExtrinsic) -> ResourceAnswer[made.ExtrinsicCallResource]:
+        """Return the call of an extrinsic. Raises NotFound, and ExtrinsicTooLarge."""
+        async with self._access.use() as chain:
+            _, as_of = await final_block(chain)
+            try:
+                found = await chain.block_extrinsic(asked.block, asked.index, MOST_EXTRINSIC_BYTES)
+            except LookupError as missing:
+                raise NotFound(f"The node has no such extrinsic: {missing.args[0]}.", "Check the numbers.") from None
+        if found.call is None:
+            raise ExtrinsicTooLarge(
+                f"Extrinsic {asked.index} of block {asked.block} has {found.size} bytes; the API decodes at most "
+                f"{MOST_EXTRINSIC_BYTES}.",
+                "Read the block from a node.",
+            )
+        data = made.ExtrinsicCallResource(
+            block=asked.block,
+            index=asked.index,
+            hash=f"0x{found.hash.hex()}",
+            call=f"{found.call.pallet}.{found.call.function}",
+            signer=found.signer,
+            args=exact(_plain(found.call.args)),
+            runtime_known=found.runtime_known,
+        )
+        return ResourceAnswer[made.ExtrinsicCallResource](as_of=as_of, data=data)
+
+
+def _plain(value: Any) -> Any:
+    """Return a plain value as JSON: bytes as 0x and hexadecimal digits, tuples as arrays."""
+    if isinstance(value, (bytes, bytearray)):
+        return f"0x{bytes(value).hex()}"
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return value

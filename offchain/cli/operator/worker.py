@@ -166,12 +166,20 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
     metavar="N",
     help="Blocks in each new partition of a large table in PostgreSQL. With --keep-days, partitions are removed whole.",
 )
+@click.option(
+    "--report-daily",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="After each day (UTC, by the chain's time), write reports of it there: FOLDER/YYYY-MM-DD/host.csv, .html and "
+    ".json, and those of models, regions, tenants and providers (docs/reports.md).  [default: none]",
+)
 @_metrics
 def indexer(
     common: options.CommonOptions,
     index: str | None,
     keep_days: int | None,
     partition_blocks: int,
+    report_daily: Path | None,
     metrics: str | None,
 ) -> None:
     """Keep the chain's history in a database, for gantry history. Needs no account.
@@ -191,7 +199,7 @@ def indexer(
     served = _metrics_address(metrics)
     chosen = network.choose_node(common.url)
     address = network.choose_index(index)
-    run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served))
+    run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served, report_daily))
 
 
 @worker.command()

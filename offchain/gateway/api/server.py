@@ -34,6 +34,8 @@ from offchain.gateway.api.node_connections import NodeConnections
 from offchain.gateway.api.openapi import document_text
 from offchain.gateway.api.parameters import BadParameter, CsvListParameters, EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
+from offchain.gateway.api.report_models import ReportOf
+from offchain.gateway.api.reports import report_answer
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
 from offchain.schema.manifest.types import ManifestError
@@ -209,6 +211,9 @@ class ApiServer:
             asked = _asked(endpoint, request)
             if endpoint.export is not None and isinstance(asked, CsvListParameters) and asked.format == "csv":
                 return await self._exports.send(request, endpoint.export, asked, _HEADERS)
+
+            if (as_text := endpoint.as_text) is not None and isinstance(asked, ReportOf) and asked.format != "json":
+                return report_answer(request, asked, await self._readers.read(lambda db: as_text(db, asked)))
 
             def read(db: object) -> str:
                 found: BaseModel = endpoint.read(db, asked)  # type: ignore[arg-type]

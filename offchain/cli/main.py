@@ -61,6 +61,7 @@ _COMMANDS = {
         "history",
         "Query the index of the chain's history: a task, a host, an account, events.",
     ),
+    "top": ("operator.top", "top", "Show hosts, tasks and queues of the network, live in the terminal."),
     "report": (
         "operator.report",
         "report",

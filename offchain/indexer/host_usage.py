@@ -47,9 +47,7 @@ def usage_rows(found: HostAtBlock) -> Iterator[HostUsageRow]:
 def store_usage(db: IndexDatabase, hosts: Sequence[str], rows: Sequence[HostUsageRow], now_ms: int) -> None:
     """End the periods of these hosts that `rows` change, and begin new ones. Call it in a transaction."""
     usage = columns(HostUsageRow)
-    present = {
-        _group(row): row for row in db.rows(HostUsageRow, usage.host.in_(hosts), usage.until_ms == OPEN_MS)
-    }
+    present = {_group(row): row for row in db.rows(HostUsageRow, usage.host.in_(hosts), usage.until_ms == OPEN_MS)}
     wanted = {_group(row): row for row in rows}
     changed = [group for group, row in present.items() if _use(wanted.get(group)) != _use(row)]
     if changed:

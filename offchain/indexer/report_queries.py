@@ -83,7 +83,11 @@ def next_names(db: IndexDatabase, subject: Subject, after: str | None, limit: in
 
 
 def waits(
-    db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period], kind: Literal["assign", "start"]
+    db: IndexDatabase,
+    subject: Subject,
+    names: Sequence[str],
+    periods: Sequence[Period],
+    kind: Literal["assign", "start"],
 ) -> dict[PeriodKey, WaitStatistics]:
     """Return the durations from submission to the first assignment, or from an assignment to the start."""
     lease, task = columns(LeaseRow), columns(TaskRow)
@@ -116,7 +120,9 @@ def waits(
     return {(name, int(bucket)): WaitStatistics(*map(int, values)) for name, bucket, *values in found}
 
 
-def assigned(db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period]) -> dict[PeriodKey, int]:
+def assigned(
+    db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period]
+) -> dict[PeriodKey, int]:
     """Return how many leases were assigned."""
     when = columns(LeaseRow).assigned_ms
     one = _leases(subject, names, when, _bucket(when, periods)).where(*_within(when, periods)).subquery().c
@@ -142,7 +148,9 @@ def ends(
     return made
 
 
-def pod_time(db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period]) -> dict[PeriodKey, int]:
+def pod_time(
+    db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period]
+) -> dict[PeriodKey, int]:
     """Return the time in ms that pods ran, from start to end, within each period."""
     lease = columns(LeaseRow)
     first, last = periods[0].begin_ms, periods[-1].end_ms
@@ -156,7 +164,9 @@ def pod_time(db: IndexDatabase, subject: Subject, names: Sequence[str], periods:
     statement = select(of.name, when.place, func.sum(overlap)).join_from(
         spans, when.place.table, and_(of.since < when.end_ms, of.until > when.begin_ms)
     )
-    return {(name, int(place)): int(total) for name, place, total in db.execute(statement.group_by(of.name, when.place))}
+    return {
+        (name, int(place)): int(total) for name, place, total in db.execute(statement.group_by(of.name, when.place))
+    }
 
 
 def payments(
@@ -251,7 +261,9 @@ def _bucket(when: ColumnElement[Any], periods: Sequence[Period]) -> ColumnElemen
         return literal(0, INTEGER)
     second = periods[1]
     # The first period may be shorter: times are counted from where it would begin if it were whole.
-    size = periods[1].end_ms - second.begin_ms if len(periods) > 2 else max(one.end_ms - one.begin_ms for one in periods)
+    size = (
+        periods[1].end_ms - second.begin_ms if len(periods) > 2 else max(one.end_ms - one.begin_ms for one in periods)
+    )
     return (when - literal(second.begin_ms - size, INTEGER)) // literal(size, INTEGER)
 
 

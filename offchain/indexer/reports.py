@@ -132,11 +132,9 @@ def make_report(db: IndexDatabase, asked: ReportRequest) -> Report:
     _check(asked)
     last = last_block(db)
     to_ms = min(asked.to_ms, 0 if last is None else last.time_ms + 1)
-    if asked.name is not None:
-        names = [asked.name]
-    else:
-        names = queries.next_names(db, asked.subject, asked.after, asked.limit)
-    more = names[-1] if asked.name is None and len(names) == asked.limit else None
+    one = [] if asked.name is None else [asked.name]
+    names = one or queries.next_names(db, asked.subject, asked.after, asked.limit)
+    more = names[-1] if not one and len(names) == asked.limit else None
     if to_ms <= asked.from_ms or not names:
         return Report(asked.from_ms, max(asked.from_ms, to_ms), [], more)
     periods = _periods(asked.from_ms, to_ms, asked.group)
@@ -144,9 +142,7 @@ def make_report(db: IndexDatabase, asked: ReportRequest) -> Report:
     return Report(asked.from_ms, to_ms, lines, more)
 
 
-def _lines(
-    db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period]
-) -> list[ReportLine]:
+def _lines(db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period]) -> list[ReportLine]:
     asked = (db, subject, names, periods)
     used, ran, paid = queries.usage(*asked), queries.pod_time(*asked), queries.payments(*asked)
     assigned, ended = queries.assigned(*asked), queries.ends(*asked)
@@ -188,7 +184,9 @@ def _check(asked: ReportRequest) -> None:
         raise BadReport("to", f"{asked.to_ms} is not after from, {asked.from_ms}.", "Name a later time.")
     days = (asked.to_ms - asked.from_ms) / DAY_MS
     if days > MOST_DAYS:
-        raise BadReport("to", f"the report covers {days:.0f} days, and at most {MOST_DAYS} are allowed.", "Ask for less.")
+        raise BadReport(
+            "to", f"the report covers {days:.0f} days, and at most {MOST_DAYS} are allowed.", "Ask for less."
+        )
     size = _SIZES.get(asked.group)
     if size is not None and (asked.to_ms - asked.from_ms) / size > MOST_PERIODS - 2:
         raise BadReport(

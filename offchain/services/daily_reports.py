@@ -74,4 +74,7 @@ class DailyReports:
 def _texts(subject: Subject, report: Report) -> Iterator[tuple[str, str]]:
     yield "csv", csv_report(report)
     yield "html", html_report(f"Gantry report by {subject}", report)
-    yield "json", json.dumps({"from_ms": report.from_ms, "to_ms": report.to_ms, "lines": [*map(line_fields, report.lines)]})
+    yield (
+        "json",
+        json.dumps({"from_ms": report.from_ms, "to_ms": report.to_ms, "lines": [*map(line_fields, report.lines)]}),
+    )

@@ -53,8 +53,8 @@ async def run_indexer(
     """Keep the index at this address (see :func:`open_index`) up to date until SIGTERM or SIGINT.
 
     `keep_days`: how long events and extrinsics are kept, by the chain's time; None: always. `partition_blocks`: blocks
-    in a partition of PostgreSQL. `metrics`: host and port where metrics are served; None: nowhere. `report_folder`: where
-    reports of each day are written; None: nowhere.
+    in a partition of PostgreSQL. `metrics`: host and port where metrics are served; None: nowhere.
+    `report_folder`: where reports of each day are written; None: nowhere.
 
     Raises GantryError if it cannot start: no node at `url`, another chain, an index that cannot be used. Waits for a
     node or a database that becomes unavailable later.

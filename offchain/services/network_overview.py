@@ -64,9 +64,7 @@ class NetworkOverview:
             "gpus_leased": self.gpus_leased,
             "tasks_by_state": dict(self.states),
             "tasks": [task.plain() for task in self.tasks],
-            "queues": [
-                {"queue": one.name, "waiting": one.waiting, "oldest_ms": one.oldest_ms} for one in self.queues
-            ],
+            "queues": [{"queue": one.name, "waiting": one.waiting, "oldest_ms": one.oldest_ms} for one in self.queues],
         }
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from itertools import pairwise
 
 import aiohttp
 import pytest
@@ -111,7 +112,7 @@ def test_times_belong_to_their_periods(made, size):
     first, last = times(made)
     step = (last - first) // size
     edges = [first, *range(first + step // 2, last, step), last]
-    periods = [report_queries.Period(*pair) for pair in zip(edges, edges[1:], strict=False)]
+    periods = [report_queries.Period(*pair) for pair in pairwise(edges)]
     names = report_queries.next_names(made, "host", None, 100)
     found = report_queries.assigned(made, "host", names, periods)
     for place, period in enumerate(periods):
@@ -121,8 +122,13 @@ def test_times_belong_to_their_periods(made, size):
 
 def test_sums_are_exact_beyond_64_bits(made):
     with made.transaction():
-        made.execute(text("UPDATE bills SET paid = '123456789012345678901234567'" if not made.partitioned else
-                          "UPDATE bills SET paid = 123456789012345678901234567"))
+        made.execute(
+            text(
+                "UPDATE bills SET paid = '123456789012345678901234567'"
+                if not made.partitioned
+                else "UPDATE bills SET paid = 123456789012345678901234567"
+            )
+        )
     ((total,),) = made.execute(select(ExactSum(columns(BillRow).paid)))
     assert total == len(made.rows(BillRow)) * 123456789012345678901234567
     assert made.execute(select(ExactSum(columns(BillRow).paid)).where(columns(BillRow).lease < 0)) == [(None,)]
@@ -230,7 +236,7 @@ def test_the_statements_use_indexes(made):
 
 
 @pytest.fixture
-async def api(made, address):
+async def api(made, address):  # noqa: ARG001  (the index that is served)
     settings = ApiSettings(host="127.0.0.1", port=0, index=address, requests_per_s=1000)
     async with ApiServer(settings).listening() as url, aiohttp.ClientSession() as session:
         yield Api(url, session)
@@ -286,10 +292,12 @@ async def test_bad_requests_name_the_parameter(api, query, field):
 
 
 def test_daily_reports_are_written_once(made, address, tmp_path):
-    _, last = times(made)
     writer = DailyReports(address, tmp_path / "reports")
     folder = writer.write_missing()
     assert sorted(file.name for file in folder.iterdir()) == sorted(
-        ["complete", *(f"{s}.{k}" for s in ("host", "model", "region", "tenant", "provider") for k in ("csv", "html", "json"))]
+        [
+            "complete",
+            *(f"{s}.{k}" for s in ("host", "model", "region", "tenant", "provider") for k in ("csv", "html", "json")),
+        ]
     )
     assert writer.write_missing() is None

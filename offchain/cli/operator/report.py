@@ -43,7 +43,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.argument("subject", type=click.Choice(SUBJECTS))
 @click.option("--from", "begin_ms", type=_TIME, help="Begin.  [default: 7 days before the end]")
 @click.option("--to", "end_ms", type=_TIME, help="End, not included.  [default: the last block]")
-@click.option("--last", "last_ms", type=options.DURATION, help="The time before the end, as 24h or 30d, instead of --from.")
+@click.option(
+    "--last", "last_ms", type=options.DURATION, help="The time before the end, as 24h or 30d, instead of --from."
+)
 @click.option(
     "--group",
     type=click.Choice(["total", "day", "hour"]),

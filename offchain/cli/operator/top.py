@@ -57,9 +57,7 @@ def top(once: bool, sort: str, interval: float, common: options.CommonOptions) -
       gantry top --once --json | jq .gpus_leased
     """
     if not once and not common.as_json and not terminal.is_terminal():
-        raise CliError(
-            "the live view needs a terminal.", "Use --once, or --json for one object a read.", code="usage"
-        )
+        raise CliError("the live view needs a terminal.", "Use --once, or --json for one object a read.", code="usage")
 
     async def work() -> None:
         async with common.connected() as chain:

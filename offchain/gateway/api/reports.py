@@ -46,9 +46,7 @@ def _next(made: Report) -> str | None:
     return None if made.last_name is None else encode_cursor((made.last_name,))
 
 
-def report_answer(
-    request: web.Request, asked: ReportOf, made: tuple[BlockReference, str, str | None]
-) -> web.Response:
+def report_answer(request: web.Request, asked: ReportOf, made: tuple[BlockReference, str, str | None]) -> web.Response:
     """Return a page as CSV or HTML. The header Link has the URL of the next page."""
     block, text, following = made
     headers = {"Gantry-Block": f"{block.number} {block.hash} {block.time_ms}", "Cache-Control": "no-store"}

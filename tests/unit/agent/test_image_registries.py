@@ -13,7 +13,6 @@ from node_agent.images.registries import (
     RegistryRefusedError,
     RegistryRules,
     check_login,
-    is_public,
     parse_allowed,
     repository,
 )

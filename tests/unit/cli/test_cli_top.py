@@ -49,9 +49,7 @@ def test_without_a_terminal_it_names_the_option(world: World) -> None:
 def overview(hosts: int) -> NetworkOverview:
     region = "a region with a long name \x1b[31m"
     views = [host_view(f"{CHARLIE[:40]}{number:08}", the_host(), None) for number in range(hosts)]
-    return NetworkOverview(
-        7, 1_700_000_000_000, tuple(views), {"Queued": 3}, (), (QueueView(region, 3, 5_000_000),)
-    )
+    return NetworkOverview(7, 1_700_000_000_000, tuple(views), {"Queued": 3}, (), (QueueView(region, 3, 5_000_000),))
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 40), (80, 10)])
@@ -81,20 +79,20 @@ def test_the_header_says_that_there_is_nothing() -> None:
     assert header_lines(empty)[1:] == ["Hosts: none", "Tasks: none"]
 
 
-def test_keys_of_the_live_view(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("world")
+def test_keys_of_the_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
     """s takes the next order, and q ends the view and restores the terminal."""
     own, other = pty.openpty()
     monkeypatch.setattr(terminal, "is_terminal", lambda: True)
-    shown = bytearray()
+    shown, ended = bytearray(), threading.Event()
 
     def watch() -> None:
         # Reads what is drawn; presses a key when the view that it waits for is there.
         waits = [(b"(load)", b"s"), (b"(score)", b"q")]
-        while waits:
-            if not select.select([own], [], [], 30)[0]:
-                return
-            shown.extend(os.read(own, 65536))
-            if waits[0][0] in shown:
+        while not ended.is_set():
+            if select.select([own], [], [], 0.1)[0]:
+                shown.extend(os.read(own, 65536))
+            if waits and waits[0][0] in shown:
                 os.write(own, waits.pop(0)[1])
 
     watcher = threading.Thread(target=watch)
@@ -103,6 +101,7 @@ def test_keys_of_the_live_view(world: World, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(sys, "stdin", tty_file)
         monkeypatch.setattr(sys, "stdout", tty_file)
         status = cli.main(["top"])
+        ended.set()
     watcher.join(30)
     os.close(other)
     os.close(own)

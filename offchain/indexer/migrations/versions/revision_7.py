@@ -19,10 +19,7 @@ def upgrade() -> None:
         Column("until_ms", _INTEGER, primary_key=True, autoincrement=False),
         Column("model", Text, primary_key=True),
         Column("simulated", _INTEGER, primary_key=True, autoincrement=False),
-        *(
-            Column(name, _INTEGER, nullable=False)
-            for name in ("since_ms", "online", "offered_milli", "leased_milli")
-        ),
+        *(Column(name, _INTEGER, nullable=False) for name in ("since_ms", "online", "offered_milli", "leased_milli")),
         sqlite_with_rowid=False,
         sqlite_strict=True,
     )

@@ -18,6 +18,7 @@ from offchain.indexer.rows import (
     OrderedAmount,
     Row,
 )
+from offchain.indexer.notification_rows import NOTIFICATION_ROWS
 from offchain.indexer.sign_in_rows import SIGN_IN_ROWS
 from offchain.indexer.state_rows import STATE_ROWS
 
@@ -109,7 +110,7 @@ def _indexed(row_type: type[Row]) -> Table:
     return table
 
 
-_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *STATE_ROWS, *SIGN_IN_ROWS, *DERIVED_ROWS)
+_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *STATE_ROWS, *SIGN_IN_ROWS, *NOTIFICATION_ROWS, *DERIVED_ROWS)
 TABLES: Final[Tables] = {row_type: _indexed(row_type) for row_type in _ROW_TYPES}
 NEXT_TABLES: Final[Tables] = {
     row_type: _table(row_type, NEXT_METADATA, f"{row_type.TABLE}_next") for row_type in DERIVED_ROWS

@@ -291,7 +291,8 @@ async def test_bad_requests_name_the_parameter(api, query, field):
     assert (problem["code"], problem["field"]) == ("invalid_parameter", field)
 
 
-def test_daily_reports_are_written_once(made, address, tmp_path):
+@pytest.mark.usefixtures("made")
+def test_daily_reports_are_written_once(address, tmp_path):
     writer = DailyReports(address, tmp_path / "reports")
     folder = writer.write_missing()
     assert sorted(file.name for file in folder.iterdir()) == sorted(

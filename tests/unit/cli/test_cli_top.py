@@ -97,9 +97,12 @@ def test_keys_of_the_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    with os.fdopen(other, "r+", buffering=1, encoding="utf-8", closefd=False) as tty_file:
-        monkeypatch.setattr(sys, "stdin", tty_file)
-        monkeypatch.setattr(sys, "stdout", tty_file)
+    with (
+        os.fdopen(other, "r", encoding="utf-8", closefd=False) as stdin,
+        os.fdopen(other, "w", encoding="utf-8", closefd=False) as stdout,
+    ):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)
         status = cli.main(["top"])
         ended.set()
     watcher.join(30)

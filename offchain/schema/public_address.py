@@ -34,5 +34,3 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv4Address):
         return address.is_global and not any(address in network for network in _REFUSED_4)
     return address in _GLOBAL_UNICAST_6 and not any(address in network for network in _REFUSED_6)
-
-

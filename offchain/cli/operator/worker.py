@@ -13,6 +13,7 @@ from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import run
+from offchain.cli.operator.notifier import notifier
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.indexer.rows import PARTITION_BLOCKS
 from offchain.schema.protocol.gateway import DEFAULT_PORT
@@ -85,6 +86,9 @@ def worker() -> None:
       gantry worker indexer
       gantry worker gateway
     """
+
+
+worker.add_command(notifier)
 
 
 @worker.command(name="all")

@@ -110,4 +110,8 @@ async def run_notifier(settings: NotifierSettings) -> None:
             notifier = Notifier(store, hooks, mail)
             jobs.add("notifications", notifier.step, STEP_S)
             out.info("started", index=db.name, mails=len(settings.mails), pid=os.getpid())
-            await run_until_stopped(asyncio.Event().wait, out)
+            await run_until_stopped(_forever, out)
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()

@@ -150,7 +150,9 @@ class NotificationStore:
             return
         reminder = columns(ReminderRow)
         soon = select(TABLES[ReminderRow]).where(reminder.at_ms <= chain_ms + self._before_ms)
-        for row in [ReminderRow(*one) for one in self._db.execute(soon.order_by(reminder.at_ms).limit(_MOST_REMINDERS))]:
+        for row in [
+            ReminderRow(*one) for one in self._db.execute(soon.order_by(reminder.at_ms).limit(_MOST_REMINDERS))
+        ]:
             text = reminder_text(row.topic, row.lease, row.at_ms)
             for account in self._parties(row.lease):
                 about = {"lease": row.lease, "at_ms": row.at_ms}
@@ -180,9 +182,7 @@ class NotificationStore:
         """Return the tenant of a lease and the provider of its host."""
         row, task, host = columns(LeaseRow), columns(TaskRow), columns(HostRow)
         found = self._db.execute(
-            select(task.tenant, host.provider).where(
-                row.lease == lease, task.task == row.task, host.host == row.host
-            )
+            select(task.tenant, host.provider).where(row.lease == lease, task.task == row.task, host.host == row.host)
         )
         return sorted({account for pair in found for account in pair})
 

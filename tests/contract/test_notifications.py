@@ -225,7 +225,7 @@ class OneAddress(AbstractResolver):
     def __init__(self, address):
         self.address = address
 
-    async def resolve(self, host, port=0, family=0):
+    async def resolve(self, host, port=0, family=0):  # noqa: ARG002  (aiohttp's signature)
         return [{"hostname": host, "host": self.address, "port": port, "family": 2, "proto": 0, "flags": 0}]
 
     async def close(self):

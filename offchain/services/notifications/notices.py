@@ -125,12 +125,10 @@ def _of_hosts(seen: Happened, host: str, event: str) -> Iterator[Effect]:
 
 def reminder_text(topic: str, lease: int, at_ms: int) -> str:
     """Return the text of a notice about a time that comes."""
+    name, when = f"lease {lease} of task {_task(lease)}", time_text(at_ms)
     if topic == "data_purge":
-        return f"The data of lease {lease} (task {_task(lease)}) is removed after {time_text(at_ms)} UTC. Keep it longer or fetch it."
-    return (
-        f"Lease {lease} of task {_task(lease)} ends at {time_text(at_ms)} UTC, because its coins or its time are used up. "
-        "Top it up or extend it to go on."
-    )
+        return f"The data of {name} is removed after {when} UTC. Keep it longer or fetch it."
+    return f"The time or the coins of {name} are used up at {when} UTC. Top it up or extend it to go on."
 
 
 def notice_id(account: str, topic: str, about: str) -> str:

@@ -77,12 +77,8 @@ async def read_overview(chain: ChainPort) -> NetworkOverview:
     """Return the overview of the last final block; retired hosts are left out."""
     head = await chain.finalized_head()
     typed = GantryChain(chain)
-    numbers: list[list[int]]
-    now_ms, hosts, *numbers = await asyncio.gather(  # type: ignore[assignment]  # of several types
-        typed.now_ms(head.hash),
-        read_hosts(chain, head.hash),
-        *(typed.tasks_by_state(tag, head.hash) for tag in IndexTag),
-    )
+    now_ms, hosts = await asyncio.gather(typed.now_ms(head.hash), read_hosts(chain, head.hash))
+    numbers = await asyncio.gather(*(typed.tasks_by_state(tag, head.hash) for tag in IndexTag))
     by_tag = dict(zip(IndexTag, numbers, strict=True))
     # Those first that wait longest, because queues tell that; the newest of the others.
     chosen = [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import and_, delete, func, or_, select
+from sqlalchemy import delete, func, select
 
 from offchain.backoff import backoff
 from offchain.indexer import meta
@@ -119,7 +119,7 @@ class NotificationStore:
                 break
             taken, upto = taken + row.events, row.number
         event = columns(EventRow)
-        chosen = or_(*(and_(event.pallet == pallet) for pallet in ("Tasks", "Leases", "Hosts")))
+        chosen = event.pallet.in_(("Tasks", "Leases", "Hosts"))
         rows = self._db.execute(
             select(TABLES[EventRow], block.time_ms)
             .where(event.block == block.number, event.block >= first, event.block <= upto, chosen)

@@ -78,8 +78,15 @@ class DropReminders:
 Effect: TypeAlias = LeaseNotice | HostNotice | SetReminder | DropReminders
 
 
-def effects_of(seen: Happened) -> Iterator[Effect]:
-    """Yield what an event leads to. An event of an older runtime, with other fields, leads to nothing."""
+def effects_of(seen: Happened) -> list[Effect]:
+    """Return what an event leads to. An event of an older runtime, with other fields, leads to nothing."""
+    try:
+        return list(_effects(seen))
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def _effects(seen: Happened) -> Iterator[Effect]:
     fields, event = seen.fields, f"{seen.block}.{seen.place}"
     lease = fields.get("lease")
     if seen.name in _ENDS and seen.pallet in ("Tasks", "Leases") and isinstance(lease, int):

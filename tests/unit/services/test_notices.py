@@ -23,7 +23,7 @@ NEXT = lease_id(7, 0, 1)
 
 
 def effects(pallet, name, **fields):
-    return list(effects_of(Happened(5, 3, 1000, pallet, name, fields)))
+    return effects_of(Happened(5, 3, 1000, pallet, name, fields))
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,11 @@ def test_hosts_that_get_worse_are_told(name, fields, is_told):
     assert [(one.topic, one.host) for one in found if isinstance(one, HostNotice)] == (
         [("host_degraded", "5Host")] if is_told else []
     )
+
+
+def test_an_event_with_other_fields_leads_to_nothing():
+    assert effects("Leases", "DataKept", lease=LEASE) == []
+    assert effects("Tasks", "LeaseMoved", task=7) == []
 
 
 def test_an_id_is_the_same_for_the_same_thing_only():

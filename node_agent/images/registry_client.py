@@ -22,7 +22,6 @@ from node_agent.images.logins import Login
 from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, ImageManifest, parse_manifest
 from node_agent.images.policy import PullFault
 from node_agent.images.ports import PullRefused
-from node_agent.images.public_addresses import PublicResolver, is_caused_by_rules, public_socket
 from node_agent.images.registries import (
     RegistryRefusedError,
     RegistryRules,
@@ -31,6 +30,7 @@ from node_agent.images.registries import (
     repository,
     split_name,
 )
+from offchain.adapters.public_addresses import PublicResolver, is_caused_by_rules, public_socket
 
 MAX_REDIRECTS = 5
 MAX_TOKEN_BYTES = 64 << 10

@@ -66,6 +66,12 @@ _COMMANDS = {
         "history",
         "Query the index of the chain's history: a task, a host, an account, events.",
     ),
+    "top": ("operator.top", "top", "Show hosts, tasks and queues of the network, live in the terminal."),
+    "report": (
+        "operator.report",
+        "report",
+        "Report use, waits, failures, payments and SLA by host, model, region, tenant or provider.",
+    ),
     "agent": ("provider.agent", "agent", "Make this machine a paid host, and manage it (providers)."),
 }
 

@@ -14,9 +14,10 @@ from typing import Final
 from sqlalchemy import delete, select, text
 
 from offchain.indexer.database import IndexDatabase
+from offchain.indexer.host_usage import store_usage, usage_rows
 from offchain.indexer.offers import HostAtBlock, device_rows, offer_rows
 from offchain.indexer.rows import HostRow
-from offchain.indexer.state_rows import DeviceRow, DueHostRow, OfferRow
+from offchain.indexer.state_rows import DeviceRow, DueHostRow, HostUsageRow, OfferRow
 from offchain.indexer.tables import TABLES, columns
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
@@ -39,6 +40,7 @@ class HostsRead:
     hosts: tuple[str, ...]
     offers: list[OfferRow]
     devices: list[DeviceRow]
+    usage: list[HostUsageRow]
 
 
 async def read_hosts(chain: ChainPort, hosts: Sequence[str], at: BlockRef) -> HostsRead:
@@ -62,6 +64,7 @@ async def read_hosts(chain: ChainPort, hosts: Sequence[str], at: BlockRef) -> Ho
         tuple(hosts),
         [row for one in found for row in offer_rows(one)],
         [row for one in found for row in device_rows(one)],
+        [row for one in found for row in usage_rows(one)],
     )
 
 
@@ -92,11 +95,12 @@ class HostStates:
         if self._db.has_table(HostRow.TABLE):
             self._db.execute(_MARK_ALL.bindparams(block=block))
 
-    def store(self, read: HostsRead) -> None:
-        """Replace the rows of the hosts that were read."""
+    def store(self, read: HostsRead, time_ms: int) -> None:
+        """Replace the rows of the hosts that were read at a block of this time."""
         for row_type in (OfferRow, DeviceRow, DueHostRow):
             of_hosts = columns(row_type).host.in_(read.hosts)
             is_older = [columns(row_type).since_block <= read.read_block] if row_type is DueHostRow else []
             self._db.execute(delete(TABLES[row_type]).where(of_hosts, *is_older))
         self._db.insert(OfferRow, read.offers)
         self._db.insert(DeviceRow, read.devices)
+        store_usage(self._db, read.hosts, read.usage, time_ms)

@@ -24,6 +24,8 @@ NEXT_DERIVED: Final = "next_derived"
 NEXT_DERIVED_TO: Final = "next_derived_to"
 """Last block in the derived tables that are being filled."""
 
+NOTIFIED_TO: Final = "notified_to"
+"""Last block whose events the notifier has read."""
 GENESIS_BALANCES: Final = "genesis_balances"
 """Number of accounts in the table of this name; absent while it has not been filled."""
 

@@ -128,7 +128,13 @@ class LeaseRow(Row):
 
     TABLE = "leases"
     KEY = ("lease",)
-    INDEXES = (("task", "lease"), ("host", "lease"), ("result_digest", "lease"))
+    INDEXES = (
+        ("task", "lease"),
+        ("host", "lease"),
+        ("result_digest", "lease"),
+        ("host", "assigned_ms"),
+        ("host", "ended_ms"),
+    )
     lease: int
     task: int
     pod: int
@@ -185,7 +191,7 @@ class BillRow(Row):
 
     TABLE = "bills"
     KEY = ("block", "place", "lease")
-    INDEXES = (("lease", "block"),)
+    INDEXES = (("lease", "block"), ("host", "block"))
     block: int
     place: int
     lease: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from offchain.indexer.rows import CoinAmount, OrderedAmount, Row
 
@@ -87,6 +88,30 @@ class DeviceRow(Row):
     challenged: int
 
 
+OPEN_MS: Final = (1 << 53) - 1
+"""`until_ms` of the present period of :class:`HostUsageRow`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostUsageRow(Row):
+    """A period from `since_ms` to `until_ms` in which nothing of the following changed.
+
+    Without a model: whether the host was up (`online` is 1) or away or suspended (0); there is no row while a host is
+    not verified or retired. With a model: thousandths of its GPUs that the host offered and that leases held.
+    """
+
+    TABLE = "host_usage"
+    KEY = ("host", "until_ms", "model", "simulated")
+    host: str
+    until_ms: int
+    model: str
+    simulated: int
+    since_ms: int
+    online: int
+    offered_milli: int
+    leased_milli: int
+
+
 @dataclass(frozen=True, slots=True)
 class DueHostRow(Row):
     """A host whose storage has to be read again. `since_block`: the block that changed it last, as far as is known."""
@@ -121,5 +146,12 @@ class GenesisBalanceRow(Row):
     held: CoinAmount
 
 
-STATE_ROWS: tuple[type[Row], ...] = (OfferRow, DeviceRow, DueHostRow, DocumentationRow, GenesisBalanceRow)
+STATE_ROWS: tuple[type[Row], ...] = (
+    OfferRow,
+    DeviceRow,
+    HostUsageRow,
+    DueHostRow,
+    DocumentationRow,
+    GenesisBalanceRow,
+)
 """Tables with the present state of hosts and the documentation of the runtime, which only a node can fill."""

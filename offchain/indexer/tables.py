@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, get_args, get_type_hints
 from sqlalchemy import BigInteger, Column, ColumnCollection, Dialect, Index, Integer, MetaData, Numeric, Table, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from offchain.indexer.notification_rows import NOTIFICATION_ROWS
 from offchain.indexer.rows import (
     CHAIN_ROWS,
     DERIVED_ROWS,
@@ -21,9 +22,9 @@ from offchain.indexer.rows import (
 from offchain.indexer.sign_in_rows import SIGN_IN_ROWS
 from offchain.indexer.state_rows import STATE_ROWS
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
-READABLE_SCHEMA: Final = 6
+READABLE_SCHEMA: Final = 7
 """Oldest revision whose tables have all columns that this release reads."""
 DERIVED_VERSION: Final = 4
 """Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""
@@ -109,7 +110,14 @@ def _indexed(row_type: type[Row]) -> Table:
     return table
 
 
-_ROW_TYPES: tuple[type[Row], ...] = (MetaRow, *CHAIN_ROWS, *STATE_ROWS, *SIGN_IN_ROWS, *DERIVED_ROWS)
+_ROW_TYPES: tuple[type[Row], ...] = (
+    MetaRow,
+    *CHAIN_ROWS,
+    *STATE_ROWS,
+    *SIGN_IN_ROWS,
+    *NOTIFICATION_ROWS,
+    *DERIVED_ROWS,
+)
 TABLES: Final[Tables] = {row_type: _indexed(row_type) for row_type in _ROW_TYPES}
 NEXT_TABLES: Final[Tables] = {
     row_type: _table(row_type, NEXT_METADATA, f"{row_type.TABLE}_next") for row_type in DERIVED_ROWS

@@ -168,7 +168,7 @@ class IndexWriter:
                 if self._rederivation is None:
                     self._derived.write(first, last)
                 if read is not None:
-                    self._hosts.store(read)
+                    self._hosts.store(read, taken.rows[-1].block.time_ms)
                 self._hosts.mark(taken.changed_hosts.difference(() if read is None else read.hosts), last)
         except BaseException:
             # Memory is ahead of the database; and the commit may have been made although its answer was lost.

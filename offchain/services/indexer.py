@@ -7,11 +7,13 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Final
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.metrics.chain import ChainMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.indexer.engines import open_index
 from offchain.indexer.genesis import has_genesis_balances, read_genesis_balances, store_genesis_balances
 from offchain.indexer.retention import DAY_MS
@@ -21,6 +23,7 @@ from offchain.indexer.status import IndexStatus
 from offchain.indexer.writer import IndexWriter
 from offchain.ports import Block, ChainPort
 from offchain.services import log
+from offchain.services.daily_reports import REPORT_EVERY_S, DailyReports
 from offchain.services.runner import run_until_stopped
 
 _SAY_EVERY_S = 10.0
@@ -45,11 +48,13 @@ async def run_indexer(
     keep_days: int | None = None,
     partition_blocks: int = PARTITION_BLOCKS,
     metrics: tuple[str, int] | None = None,
+    report_folder: Path | None = None,
 ) -> None:
     """Keep the index at this address (see :func:`open_index`) up to date until SIGTERM or SIGINT.
 
     `keep_days`: how long events and extrinsics are kept, by the chain's time; None: always. `partition_blocks`: blocks
     in a partition of PostgreSQL. `metrics`: host and port where metrics are served; None: nowhere.
+    `report_folder`: where reports of each day are written; None: nowhere.
 
     Raises GantryError if it cannot start: no node at `url`, another chain, an index that cannot be used. Waits for a
     node or a database that becomes unavailable later.
@@ -59,7 +64,10 @@ async def run_indexer(
     try:
         await chain.connect()
         progress = IndexProgress(chain)
-        async with _serve_metrics(metrics, chain, progress):
+        async with _serve_metrics(metrics, chain, progress), PeriodicJobs() as jobs:
+            if report_folder is not None:
+                writer = DailyReports(address, report_folder)
+                jobs.add("daily-reports", lambda: asyncio.to_thread(writer.write_missing), REPORT_EVERY_S)
             await serve_index(chain, address, keep_days, partition_blocks, progress)
     finally:
         await chain.close()

@@ -9,11 +9,11 @@ import pytest
 
 from offchain.errors import BadReply
 from offchain.gateway.api import csv_export
-from offchain.gateway.api.csv_export import csv_text
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer import genesis
 from offchain.indexer.rows import TransferRow
 from offchain.indexer.state_rows import GenesisBalanceRow
+from offchain.services.csv_text import csv_text
 from tests.support.api_client import Api
 from tests.support.fake_chain import FakeChain
 from tests.support.history_blocks import PROVIDERS, TENANTS, History

@@ -10,6 +10,7 @@ import pytest
 
 from offchain.adapters.keys.signer import from_uri
 from offchain.gateway.api import actions, client_limits, sign_in, sign_in_store
+from offchain.gateway.api.notifications import MOST_WEBHOOKS
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.gateway.api.sign_in_message import LIFETIME_MS
 from offchain.gateway.api.sign_in_store import MOST_KEYS, MOST_SESSIONS, SESSION_MS, token_hash
@@ -293,3 +294,23 @@ async def test_without_a_domain_there_is_no_sign_in(gateway):
     client = await gateway(domain=None)
     problem = await client.ask("POST", "/v1/sign-in/message", 404, body={"account": ALICE.address})
     assert problem["code"] == "sign_in_off"
+
+
+async def test_an_account_adds_lists_and_removes_its_own_webhooks(gateway):
+    client = await gateway()
+    alice, bob = await client.token(ALICE), await client.token(BOB)
+    body = {"url": "https://hooks.example.org/gantry", "topics": ["lease_ended"]}
+    added = await client.ask("POST", "/v1/notifications", token=alice, body=body)
+    assert len(added["secret"]) >= 40
+    listed = await client.ask("GET", "/v1/notifications", token=alice)
+    assert listed["webhooks"] == [{name: added[name] for name in ("id", "url", "topics", "created_ms")}]
+    assert (await client.ask("GET", "/v1/notifications", token=bob))["webhooks"] == []
+    await client.ask("DELETE", f"/v1/notifications/{added['id']}", 404, token=bob)
+    assert await client.ask("DELETE", f"/v1/notifications/{added['id']}", token=alice) == {"removed": True}
+    await client.ask("DELETE", f"/v1/notifications/{added['id']}", 404, token=alice)
+    for _ in range(MOST_WEBHOOKS):
+        await client.ask("POST", "/v1/notifications", token=alice, body=body)
+    assert (await client.ask("POST", "/v1/notifications", 400, token=alice, body=body))["field"] == "url"
+    await client.ask("POST", "/v1/notifications", 401, body=body)
+    refused = await client.ask("POST", "/v1/notifications", 400, token=bob, body=body | {"url": "https://10.0.0.1/"})
+    assert (refused["code"], refused["field"]) == ("invalid_parameter", "url")

@@ -53,7 +53,7 @@ DEFENCES: Final = (
     Defence(
         "B2",
         "a registry's name is resolved to public addresses only, none of them this machine's",
-        "node_agent/images/public_addresses.py",
+        "offchain/adapters/public_addresses.py",
         "        return is_public(ip_address(address)) and address not in _own_addresses()\n",
         "        return bool(address)\n",
         "attacks",

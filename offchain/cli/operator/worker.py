@@ -13,6 +13,7 @@ from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import run
+from offchain.cli.operator.notifier import notifier
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.indexer.rows import PARTITION_BLOCKS
 from offchain.schema.protocol.gateway import DEFAULT_PORT
@@ -86,6 +87,9 @@ def worker() -> None:
       gantry worker indexer
       gantry worker gateway
     """
+
+
+worker.add_command(notifier)
 
 
 @worker.command(name="all")
@@ -192,12 +196,20 @@ def verifier(common: options.CommonOptions, budget: int, metrics: str | None, st
     metavar="N",
     help="Blocks in each new partition of a large table in PostgreSQL. With --keep-days, partitions are removed whole.",
 )
+@click.option(
+    "--report-daily",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="After each day (UTC, by the chain's time), write reports of it there: FOLDER/YYYY-MM-DD/host.csv, .html and "
+    ".json, and those of models, regions, tenants and providers (docs/reports.md).  [default: none]",
+)
 @_metrics
 def indexer(
     common: options.CommonOptions,
     index: str | None,
     keep_days: int | None,
     partition_blocks: int,
+    report_daily: Path | None,
     metrics: str | None,
 ) -> None:
     """Keep the chain's history in a database, for gantry history. Needs no account.
@@ -217,7 +229,7 @@ def indexer(
     served = _metrics_address(metrics)
     chosen = network.choose_node(common.url)
     address = network.choose_index(index)
-    run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served))
+    run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served, report_daily))
 
 
 @worker.command()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -15,6 +13,7 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
+from offchain.cli.provider.host_filters import HostFilter, filter_options
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount, parse_duration
@@ -34,59 +33,17 @@ def host() -> None:
     """
 
 
-def _has_gpu(view: HostView, model: str, *, free: bool) -> bool:
-    """Return whether a host has a healthy GPU whose model contains this text, a free one if `free`."""
-    return any(
-        model.lower() in device["model"].lower() and device["healthy"] and (not free or device["milli_free"] == 1000)
-        for device in view.devices
-    )
-
-
-def _gpu_price(view: HostView, model: str) -> int:
-    """Return the lowest price of such a GPU an hour, in base units."""
-    listed = {price["model"]: int(price["per_hour"]) for price in view.ask["gpu"]}
-    prices = [
-        listed.get(device["model"], int(view.ask["gpu_per_hour"]))
-        for device in view.devices
-        if model.lower() in device["model"].lower()
-    ]
-    return min(prices, default=int(view.ask["gpu_per_hour"]))
-
-
-_ORDERS: Final[dict[str, Callable[[HostView, str], Any]]] = {
-    "address": lambda view, _: view.id,
-    "price": _gpu_price,
-    "score": lambda view, _: -(view.score_ppm or 0),
-    "latency": lambda view, _: view.latency_ms or math.inf,
-}
-
 _COLUMNS: Final = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU/H", "SCORE", "LEASES")
 _WIDE_COLUMNS: Final = ("CORE/H", "LATENCY", "SANDBOX")
 
 
 @host.command("list")
 @options.common()
-@click.option("--online", is_flag=True, help="Only hosts that take work.")
-@click.option("--gpu", metavar="MODEL", help="Only hosts with a GPU whose model contains this text, for example a100.")
-@click.option("--free", is_flag=True, help="Only hosts with a free GPU, of that model if one is given.")
-@click.option("--region", metavar="REGION", help="Only hosts of this region.")
-@click.option("--max-price", type=options.AMOUNT, help="Only hosts that ask for at most so many GTY for a GPU an hour.")
-@click.option("--retired", is_flag=True, help="Also hosts that have been retired.")
-@click.option("--sort", type=click.Choice(list(_ORDERS)), default="address", show_default=True, help="Order.")
+@filter_options
 @click.option(
     "--wide", is_flag=True, help="Also show the price of a core an hour, latency, and whether pods are sandboxed."
 )
-def list_(
-    online: bool,
-    gpu: str | None,
-    free: bool,
-    region: str | None,
-    max_price: int | None,
-    retired: bool,
-    sort: str,
-    wide: bool,
-    common: options.CommonOptions,
-) -> None:
+def list_(wide: bool, chosen: HostFilter, common: options.CommonOptions) -> None:
     """List the registered hosts. GPU/H and CORE/H are the prices of a GPU and of a core an hour.
 
     \b
@@ -94,6 +51,7 @@ def list_(
       gantry host list --online
       gantry host list --wide
       gantry host list --gpu a100 --free --max-price 1.5 --sort price
+      gantry host list --gpu h100 --free-gpus 8 --attested --tier datacenter --min-score 0.9 --sort score
       gantry host list --json | jq .ask.gpu_per_hour
     """
 
@@ -101,21 +59,13 @@ def list_(
         async with common.connected() as chain:
             return await read_hosts(chain)
 
-    found = [
-        view
-        for view in run(work())
-        if (view.status == "Online" if online else retired or view.status != "Retired")
-        and (region is None or view.region == region)
-        and ((gpu is None and not free) or _has_gpu(view, gpu or "", free=free))
-        and (max_price is None or _gpu_price(view, gpu or "") <= max_price)
-    ]
-    found.sort(key=lambda view: _ORDERS[sort](view, gpu or ""))
+    found = sorted(filter(chosen.matches, run(work())), key=chosen.sort_key)
     if common.as_json:
         for view in found:
             emit(view.plain())
         return
     if not found:
-        progress("No host matches." if any((online, gpu, free, region, max_price)) else "No host is registered.")
+        progress("No host matches." if chosen.restricts else "No host is registered.")
         return
     table((*_COLUMNS, *_WIDE_COLUMNS) if wide else _COLUMNS, [_row(view, wide=wide) for view in found])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel
 
@@ -15,6 +15,9 @@ from offchain.gateway.api.manifest_checks import ManifestChecks
 from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.sign_in import SignIn
+
+if TYPE_CHECKING:
+    from offchain.gateway.api.notifications import NotificationsApi
 
 SMALL_BODY: Final = 4_096
 """Bytes of the body of most requests."""
@@ -47,17 +50,21 @@ class ApiParts:
     sign_in_if_on: SignIn | None = None
     node: NodeParts | None = None
     template_values: Callable[[], Mapping[str, str]] = dict
+    notifications_if_on: NotificationsApi | None = None
 
     @property
     def sign_in(self) -> SignIn:
         """Raises PartOff where the gateway has no domain."""
         if self.sign_in_if_on is None:
-            raise PartOff(
-                "This gateway has no sign-in.",
-                "Start it with the domain at which people reach it (--http-domain).",
-                code="sign_in_off",
-            )
+            raise _sign_in_off()
         return self.sign_in_if_on
+
+    @property
+    def notifications(self) -> NotificationsApi:
+        """Raises PartOff where the gateway has no domain."""
+        if self.notifications_if_on is None:
+            raise _sign_in_off()
+        return self.notifications_if_on
 
     @property
     def extrinsics(self) -> WalletExtrinsicsApi:
@@ -78,6 +85,14 @@ class ApiParts:
         if self.node is None:
             raise PartOff("This server has no node of the chain.", "Use a gateway that has one.", code="no_node")
         return self.node
+
+
+def _sign_in_off() -> PartOff:
+    return PartOff(
+        "This gateway has no sign-in.",
+        "Start it with the domain at which people reach it (--http-domain).",
+        code="sign_in_off",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,10 @@
-"""Lists as CSV: read in parts and sent as they are read, up to one final block.
-
-Text that a spreadsheet would take for a formula is escaped by an apostrophe. Amounts are not text: they contain digits
-only, after a sign.
-"""
+"""Lists as CSV: read in parts and sent as they are read, up to one final block."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import csv
-import io
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -24,14 +18,13 @@ from offchain.gateway.api.models import BlockReference
 from offchain.gateway.api.parameters import CsvListParameters, encode_cursor
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.pages import Key, PageRequest
+from offchain.services.csv_text import Cell, csv_text
 
 PART_ROWS: Final = 500
 MOST_EXPORTS: Final = 4
 """Exports that are sent at the same time."""
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _WRITE_S: Final = 30.0
 _ASK_AGAIN_S: Final = 0.1
-Cell = str | int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +53,6 @@ class _Scope:
 
     upto: BlockReference
     end: Key | None
-
-
-def csv_text(rows: Sequence[Sequence[Cell]]) -> str:
-    """Return rows as CSV (RFC 4180)."""
-    out = io.StringIO()
-    csv.writer(out).writerows([_escaped(cell) for cell in row] for row in rows)
-    return out.getvalue()
-
-
-def _escaped(cell: Cell) -> Cell:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 class CsvExports:

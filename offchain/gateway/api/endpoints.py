@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, market, market_models, models, movements, search
+from offchain.gateway.api import history, market, market_models, models, movements, report_models, reports, search
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.csv_export import CsvExport
 from offchain.indexer.database import IndexDatabase
@@ -31,6 +31,8 @@ class ApiEndpoint:
     read: Callable[[IndexDatabase, Any], BaseModel]
     export: CsvExport | None = None
     """The same list as a table."""
+    as_text: Callable[[IndexDatabase, Any], tuple[models.BlockReference, str, str | None]] | None = None
+    """The same page as CSV or HTML, with the block and the cursor of the next page."""
 
     @property
     def in_path(self) -> tuple[str, ...]:
@@ -160,6 +162,15 @@ ENDPOINTS: Final = (
         ask.MarketList,
         _page(market_models.MarketResource),
         market.market,
+    ),
+    ApiEndpoint(
+        "/v1/reports/{subject}",
+        "report",
+        "Use, waits, failures, payments and SLA by host, model, region, tenant or provider; also as CSV and HTML.",
+        report_models.ReportOf,
+        _page(report_models.ReportLineResource),
+        reports.report,
+        as_text=reports.report_text,
     ),
     ApiEndpoint(
         "/v1/accounts/{account}/transfers",

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement
 from offchain.gateway.api import models
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.answers import as_of, next_cursor
-from offchain.gateway.api.csv_export import Cell, CsvExport, CsvPart
+from offchain.gateway.api.csv_export import CsvExport, CsvPart
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.pages import (
@@ -25,6 +25,7 @@ from offchain.indexer.pages import (
 from offchain.indexer.rows import MovementRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from offchain.indexer.tables import columns
+from offchain.services.csv_text import Cell
 
 _CATEGORIES: Final[dict[str, models.MovementCategory]] = {
     "Transfer": "transfer",

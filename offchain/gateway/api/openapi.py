@@ -89,6 +89,8 @@ def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": _reference(endpoint.answer)}}
     if endpoint.export is not None:
         content["text/csv"] = {"schema": {"type": "string", "description": ", ".join(endpoint.export.header)}}
+    if endpoint.as_text is not None:
+        content |= {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/html")}
     return {
         "operationId": endpoint.name,
         "summary": endpoint.about,

@@ -32,10 +32,13 @@ from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.models import NetworkResource, ResourceAnswer
 from offchain.gateway.api.node_connections import NodeConnections
+from offchain.gateway.api.notifications import NotificationsApi
 from offchain.gateway.api.openapi import document_text
 from offchain.gateway.api.parameters import BadParameter, CsvListParameters, EventStreamChoice, Parameters
 from offchain.gateway.api.reference import page as reference_page
 from offchain.gateway.api.relay_socket import RELAY_PATH, RelaySockets
+from offchain.gateway.api.report_models import ReportOf
+from offchain.gateway.api.reports import report_answer
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
 from offchain.schema.manifest.types import ManifestError
@@ -105,12 +108,13 @@ class ApiServer:
         self._limits = ClientLimits(requests_per_s=settings.requests_per_s, streams=settings.streams)
         self._exports = CsvExports(self._readers, self._limits.admit)
         self._sign_ins = None if settings.domain is None else SignInStore(settings.index)
-        sign_in = None
+        sign_in = notifications = None
         if self._sign_ins is not None and settings.domain is not None:
             sign_in = SignIn(self._readers, self._sign_ins, settings.domain, settings.operators)
+            notifications = NotificationsApi(self._readers, self._sign_ins)
         self._node = None if open_chain is None else NodeConnections(open_chain)
         node = None if self._node is None else self._node.parts
-        self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values))
+        self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values, notifications))
         self._relay = relay
         self._cors = CorsPolicy(settings.origins)
         self._console = ConsoleFiles(settings.console)
@@ -223,6 +227,9 @@ class ApiServer:
             asked = _asked(endpoint, request)
             if endpoint.export is not None and isinstance(asked, CsvListParameters) and asked.format == "csv":
                 return await self._exports.send(request, endpoint.export, asked, _HEADERS)
+
+            if (as_text := endpoint.as_text) is not None and isinstance(asked, ReportOf) and asked.format != "json":
+                return report_answer(request, asked, await self._readers.read(lambda db: as_text(db, asked)))
 
             def read(db: object) -> str:
                 found: BaseModel = endpoint.read(db, asked)  # type: ignore[arg-type]

@@ -130,13 +130,13 @@ class SignIn:
 
     async def end(self, who: Identity) -> ResourceAnswer[made.RevokedResource]:
         """Revoke a sign-in."""
-        _require_session(who)
+        require_session(who)
         await self._store.end_session(who.token_hash)
         return _answer(await self._seen(who.account), made.RevokedResource(revoked=True))
 
     async def add_key(self, who: Identity, asked: made.ApiKeyBody) -> ResourceAnswer[made.NewApiKeyResource]:
         """Make a key of the account that is signed in. Raises NotAllowed for a scope that it does not have."""
-        _require_session(who)
+        require_session(who)
         seen = await self._seen(who.account)
         missing = sorted(set(asked.scopes) - set(seen.roles))
         if missing:
@@ -152,7 +152,7 @@ class SignIn:
 
     async def keys(self, who: Identity) -> ResourceAnswer[made.ApiKeyList]:
         """Return the keys of the account that is signed in."""
-        _require_session(who)
+        require_session(who)
         asked_ms = now_ms()
         found = await self._readers.read(lambda db: keys_of(db, who.account))
         data = made.ApiKeyList(keys=[_key(row) for row in found if row.expires_ms > asked_ms])
@@ -160,7 +160,7 @@ class SignIn:
 
     async def revoke_key(self, who: Identity, asked: made.OneApiKey) -> ResourceAnswer[made.RevokedResource]:
         """Revoke a key. Raises NotFound if the account has none with this id."""
-        _require_session(who)
+        require_session(who)
         if not await self._store.revoke_key(who.account, asked.id):
             raise await self._readers.read(lambda db: not_found(db, f"key {asked.id} of {who.account}"))
         return _answer(await self._seen(who.account), made.RevokedResource(revoked=True))
@@ -190,7 +190,8 @@ def _answer(seen: _Seen, data: M) -> ResourceAnswer[M]:
     return ResourceAnswer[M](as_of=seen.as_of, data=data)
 
 
-def _require_session(who: Identity) -> None:
+def require_session(who: Identity) -> None:
+    """Raise NotAllowed for the key of a program."""
     if who.scopes is not None:
         raise NotAllowed("A key of a program may not do this.", "Sign in with the wallet of the account.")
 

@@ -78,7 +78,7 @@ def keys_of(db: IndexDatabase, account: str) -> list[ApiKeyRow]:
 
 
 class SignInStore:
-    """Writes sign-ins and keys with a connection and a thread of its own. Use :meth:`close` at the end."""
+    """Writes sign-ins, keys and webhooks with a connection and a thread of its own. Use :meth:`close` at the end."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -109,12 +109,12 @@ class SignInStore:
             )
             db.insert(SessionRow, [SessionRow(token_hash(token), message.account, now_ms, expires_ms)])
 
-        await self._write(write)
+        await self.write(write)
         return token, expires_ms
 
     async def end_session(self, hashed: str) -> None:
         """Revoke the sign-in whose token has this hash."""
-        await self._write(
+        await self.write(
             lambda db: db.execute(delete(TABLES[SessionRow]).where(columns(SessionRow).token_hash == hashed))
         )
 
@@ -139,7 +139,7 @@ class SignInStore:
                 )
             db.insert(ApiKeyRow, [row])
 
-        await self._write(write)
+        await self.write(write)
         return token, row
 
     async def revoke_key(self, account: str, id_: str) -> bool:
@@ -152,9 +152,10 @@ class SignInStore:
             db.execute(delete(TABLES[ApiKeyRow]).where(*chosen))
             return bool(found)
 
-        return await self._write(write)
+        return await self.write(write)
 
-    async def _write(self, write: Callable[[IndexDatabase], T]) -> T:
+    async def write(self, write: Callable[[IndexDatabase], T]) -> T:
+        """Call `write` in a transaction, in the thread of this object. Raises ReadersBusy."""
         if self._waiting >= _MOST_WAITING:
             raise ReadersBusy(f"{_MOST_WAITING} sign-ins wait, which is the limit.", "Try again in a few seconds.")
         self._waiting += 1

@@ -13,10 +13,10 @@ from node_agent.images.registries import (
     RegistryRefusedError,
     RegistryRules,
     check_login,
-    is_public,
     parse_allowed,
     repository,
 )
+from offchain.schema.public_address import is_public
 
 DIGEST = "sha256:" + "ab" * 32
 OCI = "application/vnd.oci.image.manifest.v1+json"

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from cli_world import GTY, World, the_host
 
 from offchain.adapters.keys import signer
-from tests.support.chain_records import device
+from offchain.schema.chain_types import _generated_chain as gen
+from tests.support.chain_records import device, zeroed
 
-CHEAP, DEAR, PLAIN = (signer.from_uri(f"//Host{name}").address for name in ("Cheap", "Dear", "Plain"))
+CHEAP, DEAR, PLAIN, PROVIDER = (
+    signer.from_uri(f"//Host{name}").address for name in ("Cheap", "Dear", "Plain", "Provider")
+)
+
+
+def good_score() -> Any:
+    good = gen.Beta(10_000_000, 0)
+    parts = dict.fromkeys(("completed", "verified", "uptime", "start_latency", "rating"), good)
+    return zeroed(gen.HostScore, sla=zeroed(gen.Sla), **parts).encode()
 
 
 @pytest.fixture
 def hosts(world: World) -> World:
-    """A cheap A100 that is taken, a dear one that is free, and a host without GPUs in another region."""
+    """A cheap A100 that is proven and taken, a dear simulated one that is free, and a host without GPUs."""
     world.chain.storage["Hosts", "Hosts"].clear()
-    taken = {**device(model=b"A100").encode(), "milli_free": 0}
-    cheap, dear = the_host(devices=[taken]), the_host(devices=[device(model=b"A100").encode()])
+    taken = {**device(model=b"A100").encode(), "milli_free": 0, "attested": True}
+    cheap = the_host(devices=[taken])
+    dear = the_host(devices=[device(model=b"A100", simulated=True).encode()], tier="Datacenter")
+    plain = the_host(devices=[], region=b"north", provider=PROVIDER)
+    world.put("Reputation", "HostScores", DEAR, good_score())
     cheap["ask"] = {**cheap["ask"], "gpu_per_hour": GTY, "gpu": []}
     dear["ask"] = {**dear["ask"], "gpu_per_hour": 3 * GTY, "gpu": []}
-    for address, record in ((CHEAP, cheap), (DEAR, dear), (PLAIN, the_host(devices=[], region=b"north"))):
+    for address, record in ((CHEAP, cheap), (DEAR, dear), (PLAIN, plain)):
         world.put("Hosts", "Hosts", address, record)
     return world
 
@@ -33,6 +47,14 @@ def hosts(world: World) -> World:
         (("--gpu", "a100", "--max-price", "1.5"), {CHEAP}),
         (("--free",), {DEAR}),
         (("--region", "north"), {PLAIN}),
+        (("--free-gpus", "1"), {DEAR}),
+        (("--free-gpus", "2"), set()),
+        (("--attested",), {CHEAP}),
+        (("--attested", "--free"), set()),
+        (("--real", "--gpu", "a100"), {CHEAP}),
+        (("--tier", "datacenter"), {DEAR}),
+        (("--min-score", "0.6"), {DEAR}),
+        (("--provider", PROVIDER), {PLAIN}),
     ],
 )
 def test_hosts_are_chosen_by_what_they_have(hosts: World, arguments: tuple[str, ...], shown: set[str]) -> None:
@@ -44,6 +66,11 @@ def test_hosts_are_chosen_by_what_they_have(hosts: World, arguments: tuple[str, 
 def test_the_cheapest_come_first(hosts: World) -> None:
     _, out, _ = hosts.run("host", "list", "--gpu", "A100", "--sort", "price")
     assert out.index(CHEAP) < out.index(DEAR)
+
+
+def test_those_with_most_free_gpus_come_first(hosts: World) -> None:
+    _, out, _ = hosts.run("host", "list", "--sort", "free")
+    assert out.index(DEAR) < min(out.index(CHEAP), out.index(PLAIN))
 
 
 def test_retired_hosts_are_shown_on_request(hosts: World) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from node_agent.images.registries import is_public
+from offchain.schema.public_address import is_public
 
 _NO_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
 

@@ -1,0 +1,63 @@
+"""gantry worker notifier: webhooks and e-mail about leases and hosts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from offchain.adapters.local_http import parse_address
+from offchain.cli.kit import network, options
+from offchain.cli.kit.session import run
+
+
+@click.command()
+@options.index
+@click.option(
+    "--before",
+    "before_ms",
+    type=options.DURATION,
+    default="6h",
+    show_default=True,
+    help="How long before a lease ends, or data is removed, its account is notified.",
+)
+@click.option(
+    "--emails",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Accounts with their e-mail addresses (YAML; docs/notifications.md). Needs --smtp.",
+)
+@click.option("--smtp", metavar="HOST:PORT", help="Mail server. STARTTLS is required unless it is on this machine.")
+@click.option("--smtp-from", metavar="ADDRESS", help="Sender of the e-mails.")
+def notifier(index: str | None, before_ms: int, emails: Path | None, smtp: str | None, smtp_from: str | None) -> None:
+    """Notify tenants and providers of their leases and hosts, by signed webhooks and e-mail. Needs no account.
+
+    Accounts add webhooks themselves (POST /v1/notifications); e-mail addresses are the operator's list. User and
+    password of the mail server are GANTRY_SMTP_USER and GANTRY_SMTP_PASSWORD. Run one for an index.
+
+    \b
+    Examples:
+      gantry worker notifier
+      gantry worker notifier --emails emails.yaml --smtp mail.example.org:587 --smtp-from gantry@example.org
+    """
+    # Slow to load.
+    from offchain.services.notifications.sending import SmtpSettings  # noqa: PLC0415
+    from offchain.services.notifications.service import NotifierSettings, read_mails, run_notifier  # noqa: PLC0415
+
+    if (smtp is None) != (smtp_from is None) or (emails is not None and smtp is None):
+        raise click.UsageError("--smtp and --smtp-from belong together, and --emails needs them.")
+    server = None
+    if smtp is not None and smtp_from is not None:
+        host, port = parse_address(smtp, "the mail server")
+        server = SmtpSettings(
+            host=host,
+            port=port,
+            sender=smtp_from,
+            user=os.environ.get("GANTRY_SMTP_USER"),
+            password=os.environ.get("GANTRY_SMTP_PASSWORD"),
+        )
+    mails = [] if emails is None else read_mails(emails)
+    run(
+        run_notifier(NotifierSettings(index=network.choose_index(index), before_ms=before_ms, mails=mails, smtp=server))
+    )

@@ -1,0 +1,152 @@
+"""What tenants and providers are notified of: notices and reminders that follow from an event. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from offchain.indexer.derive_values import text_of
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.reasons import sentence
+from offchain.services.event_text import time_text
+
+Topic = Literal["lease_ending", "lease_ended", "pod_moved", "host_degraded", "data_purge"]
+TOPICS: Final[Mapping[Topic, str]] = {
+    "lease_ending": "a lease ends in a few hours, because its coins or its time are used up",
+    "lease_ended": "a lease has ended, and why",
+    "pod_moved": "a pod goes on at another host",
+    "host_degraded": "a host went offline, was suspended, reported GPUs out of order, or lost a part of its bond",
+    "data_purge": "the data of an ended rental will be removed",
+}
+_ENDS: Final = frozenset({"PodStarted", "ToppedUp", "Extended", "Suspended", "Resumed"})
+"""Events that tell when a lease is over by itself."""
+_LEASE_LOSSES: Final = frozenset({"LeaseEnded", "PodLost", "Requeued"})
+_BAD_STATUSES: Final = frozenset({"Offline", "Suspended"})
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event with its place and the time of its block. `fields` is a JSON object."""
+
+    block: int
+    place: int
+    time_ms: int
+    pallet: str
+    name: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseNotice:
+    """A notice for the tenant and the provider of a lease."""
+
+    topic: Topic
+    lease: int
+    text: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostNotice:
+    """A notice for the provider of a host, and the tenants whose pods run there."""
+
+    topic: Topic
+    host: str
+    text: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetReminder:
+    """A lease, or the keeping of its data, ends at this chain time. It replaces an earlier reminder."""
+
+    topic: Topic
+    lease: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DropReminders:
+    """A lease has ended: nothing is to be said of its end any more."""
+
+    lease: int
+
+
+Effect: TypeAlias = LeaseNotice | HostNotice | SetReminder | DropReminders
+
+
+def effects_of(seen: Happened) -> list[Effect]:
+    """Return what an event leads to. An event of an older runtime, with other fields, leads to nothing."""
+    try:
+        return list(_effects(seen))
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def _effects(seen: Happened) -> Iterator[Effect]:
+    fields, event = seen.fields, f"{seen.block}.{seen.place}"
+    lease = fields.get("lease")
+    if seen.name in _ENDS and seen.pallet in ("Tasks", "Leases") and isinstance(lease, int):
+        at_ms = fields.get("depletes_at", fields.get("ends_at"))
+        if isinstance(at_ms, int):
+            yield SetReminder("lease_ending", lease, at_ms)
+    elif seen.pallet == "Tasks":
+        yield from _of_tasks(seen, lease, event)
+    elif (seen.pallet, seen.name) == ("Leases", "DataKept") and isinstance(lease, int):
+        yield SetReminder("data_purge", lease, int(fields["until"]))
+    elif seen.pallet == "Hosts" and isinstance(fields.get("host"), str):
+        yield from _of_hosts(seen, fields["host"], event)
+
+
+def _of_tasks(seen: Happened, lease: object, event: str) -> Iterator[Effect]:
+    fields = seen.fields
+    if seen.name in _LEASE_LOSSES and isinstance(lease, int):
+        yield DropReminders(lease)
+        reason = sentence(fields.get("reason"))
+        yield LeaseNotice("lease_ended", lease, f"Lease {lease} of task {_task(lease)} ended: {reason}.", event)
+    elif seen.name == "PodReported" and isinstance(lease, int):
+        yield DropReminders(lease)
+    elif seen.name == "LeaseMoved":
+        yield DropReminders(int(fields["from"]))
+        text = f"Pod of task {_task(fields['to'])} goes on at host {fields['host']}: {sentence(fields['reason'])}."
+        yield LeaseNotice("pod_moved", int(fields["to"]), text, event)
+    for bill in fields.get("bills", ()):
+        yield DropReminders(int(bill["lease"]))
+
+
+def _of_hosts(seen: Happened, host: str, event: str) -> Iterator[Effect]:
+    fields = seen.fields
+    text = None
+    if seen.name == "StatusChanged" and (status := text_of(fields["to"])).partition("(")[0] in _BAD_STATUSES:
+        text = f"Host {host} is {status}; it was {text_of(fields['from'])}."
+    elif seen.name == "DeviceHealthChanged" and fields.get("unhealthy"):
+        text = f"Host {host} reported GPUs out of order."
+    elif seen.name in ("Slashed", "AbsenceReported"):
+        text = f"Host {host} lost a part of its bond."
+    if text is not None:
+        yield HostNotice("host_degraded", host, text, event)
+
+
+def reminder_text(topic: str, lease: int, at_ms: int) -> str:
+    """Return the text of a notice about a time that comes."""
+    name, when = f"lease {lease} of task {_task(lease)}", time_text(at_ms)
+    if topic == "data_purge":
+        return f"The data of {name} is removed after {when} UTC. Keep it longer or fetch it."
+    return f"The time or the coins of {name} are used up at {when} UTC. Top it up or extend it to go on."
+
+
+def notice_id(account: str, topic: str, about: str) -> str:
+    """Return the id of a notice: the same one for the same event or time, so that receivers can drop repetitions."""
+    return hashlib.sha256(json.dumps([account, topic, about]).encode()).hexdigest()[:32]
+
+
+def notice_body(id_: str, account: str, topic: str, text: str, about: Mapping[str, Any], time_ms: int) -> str:
+    """Return a notice as JSON. `time_ms`: chain time."""
+    return json.dumps({"id": id_, "account": account, "topic": topic, "text": text, "time_ms": time_ms, **about})
+
+
+def _task(lease: int) -> int:
+    return lease_parts(lease)[0]

@@ -1,0 +1,117 @@
+"""The notifier: follows the index and delivers notices, for `gantry worker notifier`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.errors import OurError
+from offchain.indexer.notification_rows import DeliveryRow, SubscriptionRow
+from offchain.indexer.queries import open_for_reading
+from offchain.services import log
+from offchain.services.notifications.notices import Topic
+from offchain.services.notifications.sending import MailSender, NotDelivered, SmtpSettings, WebhookSender
+from offchain.services.notifications.store import MAILTO, MailSubscription, NotificationStore
+from offchain.services.runner import run_until_stopped
+
+STEP_S: Final = 2.0
+_MOST_DUE: Final = 64
+_MOST_MAILS: Final = 10_000
+_WRITE_LIMIT_S: Final = 10.0
+
+
+class _MailEntry(BaseModel):
+    """An entry of the operator's file."""
+
+    model_config = ConfigDict(extra="forbid")
+    account: str = Field(max_length=64)
+    email: str = Field(max_length=254, pattern=r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+$")
+    topics: list[Topic] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifierSettings:
+    """`index`: address of the index; `before_ms`: how long before an end its account is notified."""
+
+    index: str
+    before_ms: int
+    mails: Sequence[MailSubscription] = ()
+    smtp: SmtpSettings | None = None
+
+
+def read_mails(path: Path) -> list[MailSubscription]:
+    """Read the operator's list of e-mail addresses (YAML): account, email, topics. Raises OurError."""
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        if not isinstance(entries, list) or len(entries) > _MOST_MAILS:
+            raise OurError(f"{path} is not a list of at most {_MOST_MAILS} entries.", "Write - account: …, email: …")
+        made = [_MailEntry.model_validate(entry) for entry in entries]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        raise OurError(f"{path} cannot be read: {error}", "Correct the file (docs/notifications.md).") from None
+    return [
+        MailSubscription(one.account, one.email, None if one.topics is None else frozenset(one.topics)) for one in made
+    ]
+
+
+class Notifier:
+    """Steps of the notifier. `hooks` and `mail` deliver; None: the operator has no mail server."""
+
+    def __init__(self, store: NotificationStore, hooks: WebhookSender, mail: MailSender | None) -> None:
+        self._store = store
+        self._hooks = hooks
+        self._mail = mail
+        self._log = log.EventLog("notifier")
+
+    async def step(self, now_ms: int | None = None) -> None:
+        """Read new events, and make one attempt of each delivery whose time has come."""
+        now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+        while await asyncio.to_thread(self._store.step, now):
+            pass
+        due = await asyncio.to_thread(self._store.due, now, _MOST_DUE)
+        done = await asyncio.gather(*(self._attempt(row, hook) for row, hook in due))
+        for (row, _), reason in zip(due, done, strict=True):
+            if reason is None:
+                await asyncio.to_thread(self._store.delivered, row)
+            elif not await asyncio.to_thread(self._store.failed, row, now):
+                self._log.warning("given_up", recipient=row.recipient, notice=row.notice, reason=reason)
+
+    async def _attempt(self, row: DeliveryRow, hook: SubscriptionRow | None) -> str | None:
+        """Return why an attempt failed; None if it succeeded."""
+        try:
+            if hook is not None:
+                await self._hooks.send(hook.url, hook.secret, row.notice, row.body)
+            elif self._mail is not None:
+                await self._mail.send(row.recipient.removeprefix(MAILTO), row.notice, row.body)
+            else:
+                return "there is no mail server"
+        except NotDelivered as error:
+            return str(error)
+        return None
+
+
+async def run_notifier(settings: NotifierSettings) -> None:
+    """Run until SIGTERM or SIGINT. Raises GantryError if the index cannot be used."""
+    log.set_up()
+    out = log.EventLog("notifier")
+    mail = None if settings.smtp is None else MailSender(settings.smtp)
+    with contextlib.closing(open_for_reading(settings.index, _WRITE_LIMIT_S)) as db:
+        store = NotificationStore(db, settings.mails, settings.before_ms)
+        async with WebhookSender() as hooks, PeriodicJobs() as jobs:
+            notifier = Notifier(store, hooks, mail)
+            jobs.add("notifications", notifier.step, STEP_S)
+            out.info("started", index=db.name, mails=len(settings.mails), pid=os.getpid())
+            await run_until_stopped(_forever, out)
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()

@@ -1,0 +1,258 @@
+"""Notices from events to a real HTTP server and a real mail server, on SQLite and PostgreSQL."""
+
+import asyncio
+import contextlib
+import json
+
+import pytest
+from aiohttp import web
+from aiohttp.abc import AbstractResolver
+from sqlalchemy import delete
+
+from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
+from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
+from offchain.indexer.tables import TABLES
+from offchain.services.notifications.sending import (
+    NOTICE_ID,
+    SIGNATURE,
+    MailSender,
+    NotDelivered,
+    SmtpSettings,
+    WebhookSender,
+    signature,
+)
+from offchain.services.notifications.service import Notifier
+from offchain.services.notifications.store import FIRST_RETRY_MS, MOST_ATTEMPTS, MailSubscription, NotificationStore
+from tests.support.history_blocks import History
+from tests.support.index_rig import opened
+from tests.support.smtp_server import mail_server
+
+HOUR_MS = 3_600_000
+
+
+class Receiver:
+    """A web server that keeps what is posted to it."""
+
+    def __init__(self):
+        self.status, self.got, self.url = 200, [], ""
+
+    async def post(self, request):
+        self.got.append((request.headers, await request.read()))
+        return web.Response(status=self.status, headers={"Location": self.url + "/other"})
+
+
+@pytest.fixture
+async def receiver():
+    made, app = Receiver(), web.Application()
+    app.router.add_route("*", "/{rest:.*}", made.post)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield made
+    await runner.cleanup()
+
+
+class Chain:
+    """An index to which blocks with events are added."""
+
+    def __init__(self, db):
+        self.db = db
+        self.lease = next(row for row in db.rows(LeaseRow) if row.ended_ms is None)
+        (task,) = [row for row in db.rows(TaskRow) if row.task == self.lease.task]
+        (host,) = [row for row in db.rows(HostRow) if row.host == self.lease.host]
+        self.tenant, self.provider = task.tenant, host.provider
+
+    @property
+    def last(self):
+        return self.db.rows(BlockRow, newest=1)[0]
+
+    def emit(self, *events):
+        last, number = self.last, self.last.number + 1
+        block = BlockRow(number, f"0x{number:064x}", last.hash, last.time_ms + 2000, 0, len(events))
+        rows = [
+            EventRow(number, place, None, pallet, name, json.dumps(fields), None)
+            for place, (pallet, name, fields) in enumerate(events)
+        ]
+        with self.db.transaction():
+            self.db.insert(BlockRow, [block])
+            self.db.insert(EventRow, rows)
+
+    def subscribe(self, account, url, topics="lease_ended,lease_ending,host_degraded", id_="0" * 16):
+        with self.db.transaction():
+            self.db.insert(SubscriptionRow, [SubscriptionRow(id_, account, url, topics, "key", 1)])
+
+
+@pytest.fixture
+def chain(address):
+    db, index = opened(address)
+    index.add(list(History(7).blocks(20)))
+    yield Chain(db)
+    db.close()
+
+
+@contextlib.asynccontextmanager
+async def notifying(chain, mails=(), smtp_port=None, **options):
+    store = NotificationStore(chain.db, mails, 6 * HOUR_MS)
+    mail = None
+    if smtp_port is not None:
+        mail = MailSender(SmtpSettings(host="127.0.0.1", port=smtp_port, sender="gantry@example.org"))
+    async with WebhookSender(**{"public_only": False} | options) as hooks:
+        notifier = Notifier(store, hooks, mail)
+        await notifier.step(0)  # begins at the present block
+        yield notifier
+
+
+def ended(chain, reason="DurationExceeded"):
+    fields = {"task": chain.lease.task, "lease": chain.lease.lease, "reason": reason, "bills": []}
+    return ("Tasks", "LeaseEnded", fields)
+
+
+async def test_a_signed_notice_is_delivered_once(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url + "/hook")
+    async with notifying(chain) as notifier:
+        chain.emit(ended(chain))
+        await notifier.step(1000)
+        await notifier.step(2000)
+    ((headers, body),) = receiver.got
+    found = json.loads(body)
+    assert (found["topic"], found["account"], found["lease"]) == ("lease_ended", chain.tenant, chain.lease.lease)
+    assert headers[NOTICE_ID] == found["id"]
+    time_s = int(headers[SIGNATURE].partition(",")[0].removeprefix("t="))
+    assert headers[SIGNATURE] == signature("key", body, time_s)
+    assert chain.db.rows(DeliveryRow) == []
+
+
+async def test_only_chosen_topics_and_the_account_s_own_leases(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url, topics="pod_moved")
+    chain.subscribe("5Stranger", receiver.url, id_="1" * 16)
+    async with notifying(chain) as notifier:
+        chain.emit(ended(chain))
+        await notifier.step(1000)
+    assert receiver.got == []
+
+
+async def test_failures_are_repeated_later_with_the_same_id_and_given_up_at_last(chain, receiver):
+    receiver.status = 500
+    chain.subscribe(chain.tenant, receiver.url)
+    now = 1000
+    async with notifying(chain) as notifier:
+        chain.emit(ended(chain))
+        await notifier.step(now)
+        await notifier.step(now + FIRST_RETRY_MS - 1)
+        assert len(receiver.got) == 1
+        for _ in range(MOST_ATTEMPTS):
+            now += 10 * HOUR_MS
+            await notifier.step(now)
+    assert len(receiver.got) == MOST_ATTEMPTS
+    assert len({headers[NOTICE_ID] for headers, _ in receiver.got}) == 1
+    assert chain.db.rows(DeliveryRow) == []
+
+
+async def test_redirects_are_not_followed(chain, receiver):
+    receiver.status = 307
+    chain.subscribe(chain.tenant, receiver.url)
+    async with notifying(chain) as notifier:
+        chain.emit(ended(chain))
+        await notifier.step(1000)
+    assert len(receiver.got) == 1
+    assert [row.attempts for row in chain.db.rows(DeliveryRow)] == [1]
+
+
+async def test_a_notice_survives_a_restart_before_its_delivery(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url)
+    async with notifying(chain):
+        chain.emit(ended(chain))
+    store = NotificationStore(chain.db, [], 0)
+    while store.step(1000):
+        pass
+    async with notifying(chain):
+        pass
+    # The step of the new process, at time 0, found nothing due; at its time the notice is delivered.
+    async with notifying(chain) as notifier:
+        await notifier.step(1000)
+    assert len(receiver.got) == 1
+
+
+async def test_an_end_that_comes_is_told_once_and_not_if_it_was_put_off(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url)
+    soon = chain.last.time_ms + HOUR_MS
+    started = {"task": chain.lease.task, "lease": chain.lease.lease, "depletes_at": soon, "state": "Running"}
+    async with notifying(chain) as notifier:
+        chain.emit(("Tasks", "PodStarted", started))
+        chain.emit(("Leases", "Extended", {"lease": chain.lease.lease, "amount": 1, "ends_at": soon + 90 * HOUR_MS}))
+        await notifier.step(1000)
+        assert receiver.got == []
+        chain.emit(("Leases", "ToppedUp", {"lease": chain.lease.lease, "amount": 1, "depletes_at": soon + 2 * HOUR_MS}))
+        await notifier.step(2000)
+        await notifier.step(3000)
+    ((_, body),) = receiver.got
+    assert (json.loads(body)["topic"], json.loads(body)["at_ms"]) == ("lease_ending", soon + 2 * HOUR_MS)
+    assert chain.db.rows(ReminderRow) == []
+
+
+async def test_a_host_s_provider_and_tenants_are_told_by_web_and_mail(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url)
+    mails = [MailSubscription(chain.provider, "ops@example.org"), MailSubscription("5Other", "x@example.org")]
+    async with mail_server() as post, notifying(chain, mails, post.port) as notifier:
+        post.refuses = True
+        chain.emit(("Hosts", "StatusChanged", {"host": chain.lease.host, "from": "Online", "to": "Offline"}))
+        await notifier.step(1000)
+        assert (len(receiver.got), post.mails) == (1, [])
+        post.refuses = False
+        await notifier.step(1000 + FIRST_RETRY_MS)
+    ((to, mail),) = post.mails
+    assert to == ["ops@example.org"]
+    assert mail["Subject"] == "Gantry: host degraded"
+    assert f"Host {chain.lease.host} is Offline" in mail.get_content().replace("\n", " ")
+
+
+async def test_a_removed_webhook_gets_nothing(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url)
+    async with notifying(chain) as notifier:
+        chain.emit(ended(chain))
+        notifier._store.step(1000)
+        with chain.db.transaction():
+            chain.db.execute(delete(TABLES[SubscriptionRow]))
+        await notifier.step(1000)
+    assert receiver.got == []
+    assert chain.db.rows(DeliveryRow) == []
+
+
+class OneAddress(AbstractResolver):
+    """Says that each name has this address."""
+
+    def __init__(self, address):
+        self.address = address
+
+    async def resolve(self, host, port=0, family=0):  # noqa: ARG002  (aiohttp's signature)
+        return [{"hostname": host, "host": self.address, "port": port, "family": 2, "proto": 0, "flags": 0}]
+
+    async def close(self):
+        pass
+
+
+async def test_private_addresses_are_not_connected_to(receiver):
+    port = receiver.url.rpartition(":")[2]
+    for url in (receiver.url, f"http://hooks.example.org:{port}/", f"http://[::ffff:127.0.0.1]:{port}/"):
+        async with WebhookSender(resolver=lambda: OneAddress("127.0.0.1")) as hooks:
+            with pytest.raises(NotDelivered):
+                await hooks.send(url, "key", "id", "{}")
+    assert receiver.got == []
+
+
+async def test_a_receiver_that_does_not_answer_is_left():
+    asked = asyncio.Event()
+
+    async def silent(_reader, writer):
+        asked.set()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with WebhookSender(public_only=False, timeout_s=0.2) as hooks:
+        with pytest.raises(NotDelivered):
+            await hooks.send(url, "key", "id", "{}")
+    assert asked.is_set()
+    server.close()

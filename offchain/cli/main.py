@@ -61,6 +61,11 @@ _COMMANDS = {
         "history",
         "Query the index of the chain's history: a task, a host, an account, events.",
     ),
+    "trace": (
+        "operator.trace",
+        "trace",
+        "Show the timeline of a task: the chain, schedulers' decisions and log files.",
+    ),
     "agent": ("provider.agent", "agent", "Make this machine a paid host, and manage it (providers)."),
 }
 

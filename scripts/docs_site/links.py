@@ -8,6 +8,7 @@ from collections.abc import Iterator
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
+_NAMED = re.compile(r"""<a (?:id|name)="([^"]+)">""")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 
 
@@ -18,8 +19,8 @@ def targets(text: str) -> Iterator[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of a page's headings, as code hosts make them."""
-    found: set[str] = set()
+    """Return the anchors of a page: those that it names, and those of its headings, as code hosts make them."""
+    found = set(_NAMED.findall(text))
     for heading in _HEADING.finditer(_FENCE.sub("", text)):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).lower()
         slug = re.sub(r"[^\w\- ]", "", plain).strip().replace(" ", "-")

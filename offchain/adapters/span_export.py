@@ -1,6 +1,6 @@
-"""Export of traced log lines as spans of OpenTelemetry, by OTLP over HTTP; off unless the environment names a collector.
+"""Export of traced log lines as spans of OpenTelemetry, by OTLP over HTTP.
 
-Each line is a span without a duration, in the trace of its task. All variables of the OpenTelemetry SDK apply, such as
+It is off unless the environment names a collector. Each line is a span without a duration, in the trace of its task. All variables of the OpenTelemetry SDK apply, such as
 OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and OTEL_TRACES_SAMPLER.
 """
 

@@ -1,4 +1,4 @@
-"""Trace identifiers of tasks: one for each task of a chain, computed from the task's number, so that nothing carries it.
+"""Trace identifiers of tasks: one for each task of a chain, computed from its number, so that nothing carries it.
 
 It has the 32 hex digits of a trace id of W3C Trace Context: the task's number, then 8 bytes of a hash of the chain's
 genesis hash and that number. So it names its task, differs between chains, and its low bytes are spread evenly, as

@@ -94,7 +94,9 @@ def _matching(file: TextIO, trace: str, name: str) -> Iterator[TimelineEntry]:
             continue
         found += 1
         text = parts[3].removesuffix(wanted).rstrip()
-        yield TimelineEntry(round(at.timestamp() * 1000), "log", name, text if parts[2] == "INFO" else f"{parts[2]} {text}")
+        yield TimelineEntry(
+            round(at.timestamp() * 1000), "log", name, text if parts[2] == "INFO" else f"{parts[2]} {text}"
+        )
 
 
 def in_order(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:

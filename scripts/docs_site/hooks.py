@@ -1,4 +1,4 @@
-"""What MkDocs does besides its own: pages of reference, files beside docs/, and a check that nothing is loaded from elsewhere."""
+"""Hooks of MkDocs: pages of reference, files outside of docs/, and a check that nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _IN_STYLE = re.compile(r"""(?:@import\s+|url\(\s*)["']?(https?:)?//""")
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages of reference, and the files outside of docs/ that pages link to."""
-    for name, page in (("cli", references.cli_page), ("api", references.api_page), ("manifest", references.manifest_page)):
+    for name, page in (
+        ("cli", references.cli_page),
+        ("api", references.api_page),
+        ("manifest", references.manifest_page),
+    ):
         files.append(File.generated(config, f"reference/{name}.md", content=page()))
     beside = {
         found
@@ -76,7 +80,9 @@ class _Loaded(HTMLParser):
         names = ("src", "srcset", "poster") if tag != "link" else ("href",)
         if tag == "link" and given.get("rel") in ("canonical", "edit", "prev", "next"):
             return
-        self.found += [value for name in names if (value := given.get(name)) and value.startswith(("http:", "https:", "//"))]
+        self.found += [
+            value for name in names if (value := given.get(name)) and value.startswith(("http:", "https:", "//"))
+        ]
 
 
 def on_post_build(config: Any) -> None:

@@ -40,11 +40,16 @@ def _commands(
 def api_page() -> str:
     """Return the resources and models of the OpenAPI document."""
     found = document()
-    parts = ["# Resources of the HTTP API", f"This page is made from the OpenAPI document. {found['info']['description']}"]
+    parts = [
+        "# Resources of the HTTP API",
+        f"This page is made from the OpenAPI document. {found['info']['description']}",
+    ]
     for path, methods in found["paths"].items():
         for method, operation in methods.items():
             parts += [f"## {method.upper()} {path}", operation["summary"]]
-            rows = [(f"`{one['name']}`", one["in"], one.get("description", "")) for one in operation.get("parameters", ())]
+            rows = [
+                (f"`{one['name']}`", one["in"], one.get("description", "")) for one in operation.get("parameters", ())
+            ]
             parts += [_table(("parameter", "in", ""), rows)] if rows else []
             content = operation.get("requestBody", {}).get("content", {})
             parts += [f"Body: {_linked(kind['schema'])}." for kind in content.values()]
@@ -52,7 +57,9 @@ def api_page() -> str:
             parts += [f"Answer: {_linked(kind['schema'])} (`{name}`)." for name, kind in answer.items()]
     for name, schema in sorted(found["components"]["schemas"].items()):
         parts += [f"## {name}", schema.get("description", "")]
-        rows = [(f"`{key}`", _kind(one), one.get("description", "")) for key, one in schema.get("properties", {}).items()]
+        rows = [
+            (f"`{key}`", _kind(one), one.get("description", "")) for key, one in schema.get("properties", {}).items()
+        ]
         parts += [_table(("field", "type", ""), rows)] if rows else []
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -76,7 +83,7 @@ def manifest_page() -> str:
     """Return the keys of every section, and the keys of Compose that are refused."""
     parts = [
         "# Keys of a manifest",
-        "This page is made from the models that read a manifest. [Manifest](../manifest.md) explains what the keys mean.",
+        "This page is made from the models that read a manifest; [Manifest](../manifest.md) explains the keys.",
     ]
     for path, section in _sections(FileSection, "", frozenset()):
         parts += [f"## {path or 'The file'}"]

@@ -77,10 +77,7 @@ def trace(
     say()
     table(
         ("TIME", "SOURCE", "ORIGIN", ""),
-        [
-            (f"{time_text(one.time_ms)}.{one.time_ms % 1000:03d}", one.source, one.origin, one.text)
-            for one in entries
-        ],
+        [(f"{time_text(one.time_ms)}.{one.time_ms % 1000:03d}", one.source, one.origin, one.text) for one in entries],
     )
     if not logs:
         say()
@@ -103,6 +100,4 @@ async def _chain_entries(chain: ChainPort, genesis: bytes, task: int, index: str
     history = await task_history(chain, task, None, progress)
     if not history.complete:
         progress("note: the node has removed the state of the blocks in which the task began.")
-    return [
-        TimelineEntry(entry.time_ms, "chain", f"block {entry.block}", entry.text) for entry in history.entries
-    ]
+    return [TimelineEntry(entry.time_ms, "chain", f"block {entry.block}", entry.text) for entry in history.entries]

@@ -8,6 +8,7 @@ from typing import Final
 
 from main_job import say
 from table import Figure
+
 from web import lists, offers, page, reads, scrape, streams
 
 TASKS: Final = 100_000
@@ -32,7 +33,7 @@ _PARTS: Final[dict[str, Callable[[WebPlan], Sequence[Figure]]]] = {
     "reads": lambda plan: reads.measure(plan.hosts, plan.tasks, plan.rate, plan.seconds),
     "streams": lambda plan: streams.measure(plan.clients, plan.seconds),
     "scrape": lambda plan: scrape.measure(scrape.HOSTS, plan.seconds),
-    "page": lambda plan: page.measure(),
+    "page": lambda _: page.measure(),
 }
 PARTS: Final = tuple(_PARTS)
 

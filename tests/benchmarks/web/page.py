@@ -17,10 +17,10 @@ from typing import Any, Final
 import websockets
 from main_job import BenchError, say
 from table import Figure
-from web import lists
 
 from offchain.gateway.api.console import FOLDER
 from offchain.gateway.api.server import ApiServer, ApiSettings
+from web import lists
 
 _LOADS: Final = 10
 _PATIENCE_S: Final = 30.0
@@ -35,6 +35,12 @@ _NOTE_USABLE: Final = """
     }).observe(document, {childList: true, subtree: true, characterData: true});
 """
 """The page can be used when its main part has text and nothing of it is loading any more."""
+_USABLE_MS: Final = """
+    new Promise((done) => {
+      const look = () => window.usableMs ? done(window.usableMs) : setTimeout(look, 20);
+      look();
+    })
+"""
 
 
 def measure() -> list[Figure]:
@@ -89,8 +95,9 @@ async def _load(browser: _Browser, url: str) -> float:
     await browser.call("Page.enable", session)
     await browser.call("Page.addScriptToEvaluateOnNewDocument", session, source=_NOTE_USABLE)
     await browser.call("Page.navigate", session, url=url)
-    wait = "new Promise((done) => { const look = () => window.usableMs ? done(window.usableMs) : setTimeout(look, 20); look(); })"
-    found = await browser.call("Runtime.evaluate", session, expression=wait, awaitPromise=True, returnByValue=True)
+    found = await browser.call(
+        "Runtime.evaluate", session, expression=_USABLE_MS, awaitPromise=True, returnByValue=True
+    )
     await browser.call("Target.disposeBrowserContext", browserContextId=context["browserContextId"])
     return float(found["result"]["value"])
 

@@ -14,6 +14,7 @@ import aiohttp
 from fleet import child_program
 from main_job import BenchError, core_share, say, ticks
 from table import Figure
+
 from web import lists
 
 RATE: Final = 500
@@ -32,7 +33,7 @@ def measure(hosts: int, tasks: int, rate: int, seconds: int) -> list[Figure]:
 
 async def _measure(index: Path, rate: int, seconds: int) -> list[Figure]:
     cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2:  # noqa: PLR2004  (one for the server)
+    if len(cores) < 2:
         raise BenchError("the server and the clients need a core each, and this process may use one only")
     async with child_program("web/server_process.py", str(index), str(cores[-1])) as (_, lines, pid):
         url = (await asyncio.wait_for(lines.readline(), _PATIENCE_S)).decode().strip()
@@ -94,4 +95,3 @@ def _read(chance: random.Random) -> tuple[str, dict[str, str]]:
             ("/v1/search", {"q": str(task)}),
         ]
     )
-

@@ -92,9 +92,7 @@ async def _until_up(port: int, hosts: int) -> None:
     async with aiohttp.ClientSession() as session, asyncio.timeout(_PATIENCE_S):
         while True:
             with contextlib.suppress(aiohttp.ClientConnectionError):
-                async with session.get(
-                    f"http://127.0.0.1:{port}/api/v1/query", params={"query": "sum(up)"}
-                ) as answer:
+                async with session.get(f"http://127.0.0.1:{port}/api/v1/query", params={"query": "sum(up)"}) as answer:
                     found = (await answer.json())["data"]["result"]
                 if found and int(found[0]["value"][1]) == hosts:
                     return

@@ -147,9 +147,7 @@ async def _watch(node_url: str, url: str, clients: int, seconds: int) -> tuple[f
 def _delays(watch: _Watch, clients: int) -> tuple[float, ...]:
     """Return the delays in seconds. The first block is left out: clients may have come while it was sent."""
     blocks = sorted(watch.final_s)[1:]
-    delays = [
-        round(max(0.0, at_s - watch.final_s[block]), 3) for block, at_s in watch.seen if block in watch.final_s
-    ]
+    delays = [round(max(0.0, at_s - watch.final_s[block]), 3) for block, at_s in watch.seen if block in watch.final_s]
     wanted = clients * len(blocks)
     if not blocks or len(delays) < wanted:
         raise BenchError(f"the clients received the events of {len(delays)} blocks instead of {wanted}")

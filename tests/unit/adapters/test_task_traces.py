@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from offchain.adapters.span_export import begin_tracing
 from offchain.adapters.task_traces import TRACES
@@ -77,7 +78,8 @@ def test_a_number_that_no_task_can_have_gives_no_trace(lines):
     assert lines()[0].endswith("task 18446744073709551616, pod 0: odd")
 
 
-async def test_a_line_is_exported_as_a_span_of_its_task(lines, monkeypatch):
+@pytest.mark.usefixtures("lines")
+async def test_a_line_is_exported_as_a_span_of_its_task(monkeypatch):
     received: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
 
     async def take(request: web.Request) -> web.Response:
@@ -98,8 +100,6 @@ async def test_a_line_is_exported_as_a_span_of_its_task(lines, monkeypatch):
         path, body = await asyncio.wait_for(received.get(), 30)
     finally:
         await runner.cleanup()
-    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
     found = ExportTraceServiceRequest.FromString(body).resource_spans[0]
     (span,) = found.scope_spans[0].spans
     assert path == "/v1/traces"
@@ -109,7 +109,8 @@ async def test_a_line_is_exported_as_a_span_of_its_task(lines, monkeypatch):
     assert "gantry-scheduler" in str(found.resource)
 
 
-def test_a_collector_without_the_packages_is_an_error_that_names_the_extra(lines, monkeypatch):
+@pytest.mark.usefixtures("lines")
+def test_a_collector_without_the_packages_is_an_error_that_names_the_extra(monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(OurError, match="OTEL_EXPORTER_OTLP_ENDPOINT") as refused:

@@ -69,7 +69,8 @@ def logs(tmp_path: Path, genesis: bytes) -> Path:
             [
                 f"2023-11-14T22:13:21.500Z INFO lease 117440512: main runs (task 7, start 0) trace={mine}",
                 f"2023-11-14T22:13:22.000Z INFO lease 134217728: main runs (task 8, start 0) trace={other}",
-                f"agent-1  | 2023-11-14T22:13:30.250Z WARNING lease 117440512: main ended (exit) with exit code 3 trace={mine}",
+                "agent-1  | 2023-11-14T22:13:30.250Z WARNING lease 117440512: main ended (exit) with exit code 3 "
+                f"trace={mine}",
                 f"a tenant's text trace={mine}",
                 f"2023-99-14T22:13:30.250Z INFO no time trace={mine}",
             ]

@@ -1,7 +1,7 @@
 """Export of traced log lines as spans of OpenTelemetry, by OTLP over HTTP.
 
 It is off unless the environment names a collector. Each line is a span without a duration, in the trace of its task.
-All variables of the OpenTelemetry SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER.
+All variables of the OpenTelemetry SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME.
 """
 
 from __future__ import annotations

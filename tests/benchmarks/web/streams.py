@@ -31,6 +31,8 @@ from tests.support.development_node import DevelopmentNode
 CLIENTS: Final = 1_000
 EVENTS: Final = 10
 """Events of an account in each block, besides those of the block itself."""
+_CONNECTING: Final = 16
+"""Clients that connect at a time: each begins with a read of the index."""
 _IDLE_S: Final = 10.0
 _PATIENCE_S: Final = 120.0
 _EVENT: Final = re.compile(rb"id: (\d+)\.")
@@ -92,15 +94,18 @@ class _Watch:
         self.final_s: dict[int, float] = {}
         self.seen: list[tuple[int, float]] = []
         self.connected = 0
+        self._connecting = asyncio.Semaphore(_CONNECTING)
 
     async def client(self, url: str) -> None:
         place = urlsplit(url)
-        reader, writer = await asyncio.open_connection(place.hostname, place.port)
-        try:
+        async with self._connecting:
+            reader, writer = await asyncio.open_connection(place.hostname, place.port)
             writer.write(f"GET /v1/events/stream HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
-            head = await reader.readuntil(b"connected")
-            if b" 200 " not in head:
-                raise BenchError(f"the gateway refused a stream: {head[:200]!r}")
+            try:
+                await reader.readuntil(b": connected\n\n")
+            except asyncio.IncompleteReadError as error:
+                raise BenchError(f"the gateway refused a stream: {error.partial!r}") from None
+        try:
             self.connected += 1
             rest, last = b"", -1
             while piece := await reader.read(65_536):

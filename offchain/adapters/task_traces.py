@@ -44,7 +44,10 @@ class TaskTraces(logging.Filter):
         """Let each record through; one about a task gets the trace id, once."""
         if self._genesis is None or hasattr(record, "gantry_trace"):
             return True
-        message = record.getMessage()
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):  # the handler reports it
+            return True
         task = _task_of(record, message)
         if task is not None:
             found = trace_id(self._genesis, task)

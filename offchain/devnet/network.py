@@ -233,7 +233,8 @@ class LocalNetwork:
                 raise DevnetError("the gateway does not start", f"Its log is {self.paths.log / 'gateway.log'}")
             self.supervisor.wait(_POLL_SECONDS)
         url = (self.paths.gateway / "api-url").read_text(encoding="utf-8").strip()
-        self.say("Gateway", f"runs; its HTTP API is {url}")
+        self.say("Gateway", f"runs; its HTTP API is {url}/v1")
+        self.say("Console", f"{url}/ in a browser: explorer, market, launch, provider, operator")
         return file.read_text(encoding="utf-8").strip()
 
     def _agent_options(self) -> list[str]:

@@ -16,6 +16,7 @@ from offchain.devnet.paths import ROOT, cache_dir
 NETWORK_TESTS: Final = (
     "api",
     "audit_proofs",
+    "console",
     "kills",
     "life",
     "gateway",
@@ -140,6 +141,12 @@ SUITES: Final = (
         "scripts/up, scripts/down and the release",
         150,
         ("tests/acceptance/test_up.py", "tests/acceptance/test_release.py", "tests/acceptance/test_container_rpc.py"),
+    ),
+    Suite(
+        "console",
+        "the web console: its functions, its assets, and its pages in a browser",
+        180,
+        ("tests/acceptance/console",),
     ),
     Suite("faults", "every process killed once under load", 200, ("tests/acceptance/faults",)),
     Suite(

@@ -21,8 +21,9 @@ use sc_transaction_pool_api::OffchainTransactionPoolFactory;
 use sp_runtime::traits::Block as BlockT;
 use std::{path::Path, sync::Arc, time::Duration};
 
-/// Runs the wasm. No host functions beyond the SDK's, so any SDK node could run our runtime.
-pub type Executor = WasmExecutor<sp_io::SubstrateHostFunctions>;
+/// Runs the wasm. No host functions beyond the SDK's, so any SDK node could run our runtime; those that verify signatures
+/// verify each of them once.
+pub type Executor = WasmExecutor<gantry_host_functions::HostFunctions>;
 /// The most memory that a call into the runtime may have, in pages of 64 KiB: what the SDK gives to each from the start.
 const MOST_PAGES: u32 = 2_048 + 256;
 /// The client over the database and the wasm.

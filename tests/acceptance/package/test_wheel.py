@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,13 @@ def python(folder: Path, built: tuple[Path, Path]) -> Path:
 def succeed(*command: str) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, **BARE})
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_wheel_has_the_console_and_not_its_sources(built: tuple[Path, Path]):
+    names = zipfile.ZipFile(built[0]).namelist()
+    assert "offchain/gateway/console/index.html" in names
+    assert any(name.startswith("offchain/gateway/console/assets/") and name.endswith(".js") for name in names)
+    assert not [name for name in names if name.startswith("offchain/console/")]
 
 
 async def test_the_command_works_outside_of_the_clone(folder: Path, python: Path, net: Net):

@@ -358,6 +358,7 @@ pub fn a_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -
     let mut wanted = spec(TaskKind::Job, REPLICAS, REPLICAS, MAX_DEVICES as u8, &manifest);
     wanted.verification = VerificationPolicy::Redundant { replicas: REPLICAS as u8 };
     wanted.spot = false;
+    wanted.survival = Survival::Restart;
     let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
     Pallet::<T>::do_assign(tenant(), task, placements::<T>(REPLICAS)).expect("they fit");
     let leases = leases::<T>(task);

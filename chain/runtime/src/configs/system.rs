@@ -171,3 +171,31 @@ impl pallet_multisig::Config for Runtime {
     type WeightInfo = pallet_multisig::weights::SubstrateWeight<Runtime>;
     type BlockNumberProvider = System;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AllPalletsWithSystem, Billing, Governance, Hosts, Leases, Reputation, Tasks, Validators, Verification};
+    use frame_support::traits::{PalletInfoAccess, WhitelistedStorageKeys};
+
+    fn prefix<P: PalletInfoAccess>() -> [u8; 16] {
+        P::name_hash()
+    }
+
+    #[test]
+    fn a_block_is_charged_for_the_clock_and_each_value_that_the_pallets_share() {
+        let pallets = [
+            prefix::<Hosts>(),
+            prefix::<Tasks>(),
+            prefix::<Leases>(),
+            prefix::<Billing>(),
+            prefix::<Reputation>(),
+            prefix::<Verification>(),
+            prefix::<Governance>(),
+            prefix::<Validators>(),
+        ];
+        let keys = AllPalletsWithSystem::whitelisted_storage_keys();
+        let shared = keys.iter().filter(|key| pallets.iter().any(|pallet| key.key.starts_with(pallet))).count() as u64;
+        assert_eq!(SHARED_VALUES.ref_time() / DB_WEIGHT.read, (shared + 1) + 3 * DB_WEIGHT.write / DB_WEIGHT.read);
+    }
+}

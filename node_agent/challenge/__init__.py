@@ -1,0 +1,1 @@
+"""The program that computes the proof of a GPU challenge. It needs numpy, and cupy for GPUs, and nothing else."""

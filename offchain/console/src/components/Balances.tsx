@@ -1,0 +1,106 @@
+/** Coins of the connected account: spendable, on hold and why; and a transfer. */
+
+import { useState } from "preact/hooks";
+import { useResource, useThrottled } from "../api/hooks.ts";
+import { useEventStream } from "../api/stream.ts";
+import type { Balance, Hold, ResourceAnswer } from "../api/types.ts";
+import { isAddress } from "../lib/address.ts";
+import { parseAmount } from "../lib/money.ts";
+import { spaced } from "../lib/states.ts";
+import type { CallChoice } from "../wallet/calls.ts";
+import { CallDialog } from "./CallDialog.tsx";
+import { DataTable } from "./DataTable.tsx";
+import { Empty, Load } from "./loading.tsx";
+import { Amount, Tile } from "./parts.tsx";
+import { Wrong } from "./TaskActions.tsx";
+
+const REFRESH_MS = 1_000;
+
+/** Returns the reason of a hold in words: "Billing.Escrow" is "escrow (billing)". */
+function holdName(reason: string): string {
+  const [pallet, name] = reason.split(".");
+  return name === undefined ? spaced(reason) : `${spaced(name)} (${spaced(pallet ?? "")})`;
+}
+
+export function Balances(props: { account: string }) {
+  const balance = useResource<ResourceAnswer<Balance>>(`/v1/accounts/${encodeURIComponent(props.account)}/balance`);
+  useEventStream({ subject: props.account }, useThrottled(balance.reload, REFRESH_MS));
+  return (
+    <section class="stack">
+      <h2>Balance</h2>
+      <Load of={balance} what="the balance">
+        {({ data }) => (
+          <>
+            <ul class="tiles" aria-label="Balance">
+              <Tile name="Spendable" note="for transfers, fees and deposits">
+                <Amount value={data.spendable} digits={6} />
+              </Tile>
+              <Tile name="On hold" note="escrows, deposits, bonds">
+                <Amount value={data.held} digits={6} />
+              </Tile>
+              <Tile name="Extrinsics sent">{data.nonce}</Tile>
+            </ul>
+            {data.holds.length === 0 ? (
+              <Empty>No coins are on hold.</Empty>
+            ) : (
+              <DataTable<Hold>
+                label="Coins on hold"
+                rows={data.holds}
+                keyOf={(row) => row.reason}
+                columns={[
+                  { title: "For", cell: (row) => holdName(row.reason) },
+                  { title: "Amount", right: true, cell: (row) => <Amount value={row.amount} /> },
+                ]}
+              />
+            )}
+          </>
+        )}
+      </Load>
+      <p>
+        <a href={`/accounts/${encodeURIComponent(props.account)}`}>Every movement, and the CSV</a>
+      </p>
+    </section>
+  );
+}
+
+export function Transfer() {
+  const [to, setTo] = useState("");
+  const [amount, setAmount] = useState("");
+  const [wrong, setWrong] = useState("");
+  const [call, setCall] = useState<CallChoice | null>(null);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    try {
+      if (!isAddress(to.trim())) throw new Error("Give the address of the receiver.");
+      setCall({ action: "transfer", to: to.trim(), amount: parseAmount(amount).toString() });
+      setWrong("");
+    } catch (error) {
+      setWrong(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return (
+    <section class="stack no-print">
+      <h2>Transfer</h2>
+      <form class="filters" onSubmit={submit}>
+        <label class="field">
+          To (address)
+          <input value={to} maxLength={64} onInput={(event) => setTo(event.currentTarget.value)} />
+        </label>
+        <label class="field">
+          Amount (GTY)
+          <input
+            inputMode="decimal"
+            value={amount}
+            maxLength={40}
+            onInput={(event) => setAmount(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Review</button>
+      </form>
+      <Wrong>{wrong}</Wrong>
+      {call !== null && (
+        <CallDialog title="Transfer coins" call={call} onClose={() => setCall(null)} onFinal={() => undefined} />
+      )}
+    </section>
+  );
+}

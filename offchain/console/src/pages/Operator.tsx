@@ -1,0 +1,215 @@
+/** The state of the network for its operator: problems first, then queues, schedulers, hosts. */
+
+import { useEffect, useState } from "preact/hooks";
+import { useAllPages, useBlock, useResource, useThrottled } from "../api/hooks.ts";
+import { useBlockTicks } from "../api/ticks.ts";
+import type { Device, Event, Host, Network, Page, ResourceAnswer, Task } from "../api/types.ts";
+import { DataTable } from "../components/DataTable.tsx";
+import { HostTable } from "../components/HostTable.tsx";
+import { Live } from "../components/Live.tsx";
+import { Empty, Load } from "../components/loading.tsx";
+import { Address, Facts, Hash, Heading, Status, Tile, Time } from "../components/parts.tsx";
+import { findings, type HealthFacts } from "../lib/network_health.ts";
+import { schedulersFrom, type SchedulerState } from "../lib/schedulers.ts";
+import { hostPhrase, type Phrase, taskPhrase } from "../lib/states.ts";
+import { formatDuration } from "../lib/time.ts";
+
+/** Lists of all hosts and devices are long on a large network. */
+const REFRESH_LONG_MS = 10_000;
+const CLOCK_MS = 5_000;
+const WATCHED = ["Queued", "Assigned", "Running", "Reported", "Verified", "Disputed"] as const;
+const SCHEDULER_EVENTS = ["SchedulerBonded", "SchedulerLeaving", "SchedulerUnbonded", "SchedulerPunished"] as const;
+const MOST_HOST_PAGES = 20;
+
+function useClock(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), CLOCK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+/** Tasks in a state: the newest 500. */
+function useTasksIn(state: string) {
+  return useResource<Page<Task>>(`/v1/tasks?state=${state}&limit=500`);
+}
+
+function useSchedulerEvents(name: string) {
+  return useAllPages<Event>(`/v1/events?pallet=Tasks&name=${name}&order=oldest&limit=500`, 4);
+}
+
+export function Operator() {
+  const network = useResource<ResourceAnswer<Network>>("/v1/network");
+  const hosts = useAllPages<Host>("/v1/hosts?limit=500", MOST_HOST_PAGES);
+  const devices = useAllPages<Device>("/v1/devices?limit=500", MOST_HOST_PAGES);
+  const tasks = WATCHED.map((state) => ({ state, found: useTasksIn(state) }));
+  const events = SCHEDULER_EVENTS.map(useSchedulerEvents);
+  const refreshLong = useThrottled(() => {
+    for (const one of [hosts, devices, ...events]) one.reload();
+  }, REFRESH_LONG_MS);
+  const stream = useBlockTicks(() => {
+    for (const one of [network, ...tasks.map(({ found }) => found)]) one.reload();
+    refreshLong();
+  });
+  const block = useBlock();
+  const now = useClock();
+  const all = events.flatMap((one) => one.data ?? []);
+  const inOrder = all.sort((one, other) => one.block - other.block || one.index - other.index);
+  const schedulers = events.every((one) => one.data !== null) ? schedulersFrom(inOrder) : null;
+  const inState = (state: string): readonly Task[] => tasks.find((one) => one.state === state)?.found.data?.data ?? [];
+  const facts: HealthFacts = {
+    nowMs: now,
+    blockMs: block?.time_ms ?? null,
+    hosts: hosts.data ?? [],
+    devices: devices.data ?? [],
+    queued: inState("Queued"),
+    disputed: inState("Disputed").length,
+    // Bonds that are older than the index's events are not known.
+    schedulers:
+      schedulers === null || schedulers.length === 0 ? null : schedulers.filter((one) => one.state === "bonded").length,
+  };
+  return (
+    <>
+      <Heading title="Operator" aside={<Live state={stream} />}>
+        Problems of the network, its queues, schedulers and hosts.
+      </Heading>
+      <section class="stack" aria-live="polite">
+        <h2>Problems</h2>
+        {hosts.data === null || block === null ? <p class="muted">Looking …</p> : <Findings facts={facts} />}
+      </section>
+      <section class="stack">
+        <h2>Tasks</h2>
+        <ul class="tiles" aria-label="Tasks by state">
+          {tasks.map(({ state, found }) => (
+            <Tile key={state} name={taskPhrase(state).text.split(":", 1)[0] ?? state}>
+              <a href={`/tasks?state=${state}`}>
+                {found.data === null ? "…" : `${found.data.data.length}${found.data.next === null ? "" : " or more"}`}
+              </a>
+            </Tile>
+          ))}
+        </ul>
+        <LongestWaiting tasks={inState("Queued")} blockMs={facts.blockMs} />
+      </section>
+      <section class="stack">
+        <h2>Schedulers</h2>
+        <Schedulers rows={schedulers} />
+      </section>
+      <section class="stack">
+        <h2>Hosts</h2>
+        <Load of={hosts} what="hosts">
+          {(rows) => (
+            <>
+              <HostCounts hosts={rows} />
+              <HostTable
+                of={{ ...hosts, data: { as_of: { number: 0, hash: "", time_ms: 0 }, data: rows, next: null } }}
+                empty="No host is registered."
+              />
+            </>
+          )}
+        </Load>
+      </section>
+      <section class="stack">
+        <h2>Network</h2>
+        <Load of={network} what="the network">
+          {({ data, as_of }) => (
+            <div class="card">
+              <Facts
+                facts={[
+                  ["Genesis hash", <Hash hash={data.genesis_hash} whole />],
+                  ["Last final block of the index", <a href={`/blocks/${as_of.number}`}>{as_of.number}</a>],
+                  ["Its time", <Time ms={as_of.time_ms} />],
+                  ["Events are kept from block", data.events_from_block],
+                  ["Development network", data.development ? "yes" : "no"],
+                  ["Sign-in at this gateway", data.sign_in ? "on" : "off"],
+                  ["Building and sending extrinsics", data.signing ? "on" : "off: this gateway has no node"],
+                ]}
+              />
+            </div>
+          )}
+        </Load>
+      </section>
+    </>
+  );
+}
+
+function Findings(props: { facts: HealthFacts }) {
+  const found = findings(props.facts);
+  if (found.length === 0) {
+    return (
+      <p>
+        <Status phrase={{ icon: "done", text: "no problem found", tone: "good" }} />
+      </p>
+    );
+  }
+  return (
+    <ul>
+      {found.map((one) => (
+        <li key={one.text}>
+          <Status phrase={{ icon: one.severity === "bad" ? "failed" : "flag", text: one.text, tone: one.severity }} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function LongestWaiting(props: { tasks: readonly Task[]; blockMs: number | null }) {
+  const rows = [...props.tasks].sort((one, other) => one.changed_ms - other.changed_ms).slice(0, 10);
+  if (rows.length === 0) return <Empty>No task waits for a host.</Empty>;
+  return (
+    <DataTable
+      label="Tasks that wait longest"
+      rows={rows}
+      keyOf={(row) => row.task}
+      columns={[
+        { title: "Task", cell: (row) => <a href={`/tasks/${row.task}`}>{row.task}</a> },
+        { title: "Kind", cell: (row) => row.kind.toLowerCase() },
+        {
+          title: "Waits",
+          right: true,
+          cell: (row) => (props.blockMs === null ? "" : formatDuration(props.blockMs - row.changed_ms)),
+        },
+        { title: "Failed attempts", right: true, cell: (row) => row.failures },
+        { title: "Tenant", minor: true, cell: (row) => <Address account={row.tenant} /> },
+      ]}
+    />
+  );
+}
+
+const SCHEDULERS: Readonly<Record<SchedulerState["state"], Phrase>> = {
+  bonded: { icon: "online", text: "bonded", tone: "good" },
+  leaving: { icon: "half", text: "leaving", tone: "warn" },
+  unbonded: { icon: "gone", text: "unbonded", tone: "idle" },
+};
+
+function Schedulers(props: { rows: readonly SchedulerState[] | null }) {
+  if (props.rows === null) return <p class="muted">Loading schedulers …</p>;
+  if (props.rows.length === 0) return <Empty>The index has no event of a scheduler.</Empty>;
+  return (
+    <DataTable
+      label="Schedulers"
+      rows={props.rows}
+      keyOf={(row) => row.account}
+      columns={[
+        { title: "Account", cell: (row) => <Address account={row.account} /> },
+        { title: "State", cell: (row) => <Status phrase={SCHEDULERS[row.state]} /> },
+        { title: "Since", cell: (row) => <Time ms={row.sinceMs} /> },
+        { title: "Penalties", right: true, cell: (row) => row.punished },
+      ]}
+    />
+  );
+}
+
+function HostCounts(props: { hosts: readonly Host[] }) {
+  const counts = new Map<string, number>();
+  for (const host of props.hosts) counts.set(host.status, (counts.get(host.status) ?? 0) + 1);
+  return (
+    <ul class="tiles" aria-label="Hosts by status">
+      {[...counts].map(([status, number]) => (
+        <Tile key={status} name={hostPhrase(status).text}>
+          <a href={`/hosts?status=${encodeURIComponent(status)}`}>{number}</a>
+        </Tile>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,1 @@
+"""Decisions about GPU challenges: work for a claimed device, deadline, verification, tier."""

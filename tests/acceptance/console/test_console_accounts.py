@@ -1,0 +1,189 @@
+"""Connecting, signing in, keys and calls in a browser, with development accounts and with a wallet extension."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from offchain.indexer.sign_in_rows import ApiKeyRow, SessionRow
+from tests.support.console_browser import Console, console
+from tests.support.console_gateway import ALICE, BOB, MARKUP, ConsoleGateway
+
+WALLET = f"""
+    window.injectedWeb3 = {{"test-wallet": {{
+      version: "1",
+      enable: async () => ({{
+        accounts: {{get: async () => [{{address: "{BOB.address}", name: `{MARKUP}`}}]}},
+        signer: {{
+          signRaw: async (raw) => ({{signature: await window.signBytes(raw.data)}}),
+          signPayload: async (payload) => {{
+            window.asked = payload;
+            return {{signature: await window.signBytes(window.toSign)}};
+          }},
+        }},
+      }}),
+    }}}};
+"""
+
+
+async def connect_alice(here: Console) -> None:
+    await here.go("/account")
+    await here.page.get_by_role("button", name="Alice").click()
+    await expect(here.page.get_by_text("signed in as tenant")).to_be_visible()
+
+
+@pytest.fixture
+async def wallet(gateway: ConsoleGateway, chrome: Browser) -> AsyncIterator[Console]:
+    """A console in a browser with a wallet that has Bob's key, whose name is markup."""
+    async with console(chrome, gateway.url, script=WALLET) as found:
+        await found.page.expose_function("signBytes", lambda data: f"0x{BOB.sign(bytes.fromhex(data[2:])).hex()}")
+        yield found
+        await found.assert_in_order()
+
+
+async def test_a_development_account_signs_in_and_out(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    await connect_alice(here)
+    assert len(gateway.db.rows(SessionRow)) == 1
+    await expect(page.get_by_text("999 GTY").or_(page.get_by_text("1 000 GTY")).first).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_text("signed in as tenant")).to_be_visible()
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Connect an account")
+    await expect(page.get_by_role("link", name="Connect", exact=True)).to_be_visible()
+    assert gateway.db.rows(SessionRow) == []
+
+
+async def test_a_wallet_signs_in(wallet: Console, gateway: ConsoleGateway) -> None:
+    page = wallet.page
+    await wallet.go("/account")
+    await page.get_by_role("button", name="test-wallet").click()
+    await expect(page.get_by_text(MARKUP)).to_be_visible()
+    await page.get_by_role("button", name=re.compile("^Connect <img")).click()
+    await expect(page.get_by_text("signed in as tenant")).to_be_visible()
+    (session,) = gateway.db.rows(SessionRow)
+    assert session.account == BOB.address
+    assert await page.evaluate("window.owned") is None
+
+
+async def test_a_wallet_that_refuses_is_said(gateway: ConsoleGateway, chrome: Browser) -> None:
+    refusing = WALLET.replace(
+        "signRaw: async (raw) => ({signature: await window.signBytes(raw.data)})",
+        "signRaw: async () => { throw new Error('Cancelled by the person'); }",
+    )
+    async with console(chrome, gateway.url, script=refusing) as here:
+        await here.go("/account")
+        await here.page.get_by_role("button", name="test-wallet").click()
+        await here.page.get_by_role("button", name=re.compile("^Connect <img")).click()
+        await expect(here.page.get_by_text("connected, not signed in")).to_be_visible()
+        await expect(here.page.get_by_role("alert")).to_contain_text("Cancelled by the person")
+        await expect(here.page.get_by_role("button", name="Sign in")).to_be_visible()
+        assert gateway.db.rows(SessionRow) == []
+
+
+async def test_a_sign_in_that_was_revoked_elsewhere_ends_here(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    await connect_alice(here)
+    gateway.end_sessions()
+    await page.get_by_role("link", name="Keys for programs").click()
+    await expect(page.get_by_text("connected, not signed in")).to_be_visible()
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_text("This account has no key.")).to_be_visible()
+
+
+async def test_a_wallet_that_comes_late_is_found_and_its_account_is_restored(
+    gateway: ConsoleGateway, chrome: Browser
+) -> None:
+    late = f"setTimeout(() => {{ {WALLET} }}, 250);"
+    async with console(chrome, gateway.url, script=late) as here:
+        await here.page.expose_function("signBytes", lambda data: f"0x{BOB.sign(bytes.fromhex(data[2:])).hex()}")
+        await here.go("/account")
+        await here.page.get_by_role("button", name="test-wallet").click()
+        await here.page.get_by_role("button", name=re.compile("^Connect <img")).click()
+        await expect(here.page.get_by_text("signed in as tenant")).to_be_visible()
+        await here.page.reload()
+        await expect(here.page.get_by_text("signed in as tenant")).to_be_visible()
+        await here.assert_in_order()
+
+
+async def test_without_a_development_network_there_are_no_development_accounts(
+    here: Console, gateway: ConsoleGateway
+) -> None:
+    async def answer(route) -> None:
+        got = await route.fetch()
+        found = await got.json()
+        found["data"]["development"] = False
+        await route.fulfill(json=found)
+
+    await here.page.route("**/v1/network", answer)
+    await here.go("/account")
+    await expect(here.page.get_by_text("No wallet extension was found.")).to_be_visible()
+    await expect(here.page.get_by_role("button", name="Alice")).to_have_count(0)
+    assert gateway.db.rows(SessionRow) == []
+
+
+async def test_a_key_is_shown_once_and_can_be_revoked(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    await connect_alice(here)
+    await page.get_by_role("link", name="Keys for programs").click()
+    await page.get_by_label("Name").fill("<b>ci</b>")
+    await page.get_by_role("button", name="Make a key").click()
+    key = page.get_by_text(re.compile("^gtk_"))
+    await expect(key).to_be_visible()
+    (row,) = gateway.db.rows(ApiKeyRow)
+    assert row.name == "<b>ci</b>"
+    await page.reload()
+    await expect(page.get_by_role("cell", name="<b>ci</b>", exact=True)).to_be_visible()
+    await expect(key).to_have_count(0)
+    await page.get_by_role("button", name="Revoke <b>ci</b>").click()
+    await expect(page.get_by_text("This account has no key.")).to_be_visible()
+    assert gateway.db.rows(ApiKeyRow) == []
+
+
+async def test_a_transfer_is_reviewed_signed_and_sent(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    await connect_alice(here)
+    await page.get_by_label("To (address)").fill(BOB.address)
+    await page.get_by_label("Amount (GTY)").fill("2.5x")
+    await page.get_by_role("button", name="Review").click()
+    await expect(page.get_by_role("alert")).to_contain_text("“2.5x” is no amount")
+    await page.get_by_label("Amount (GTY)").fill("2.5")
+    await page.get_by_role("button", name="Review").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("2.5 GTY")
+    await expect(dialog).to_contain_text("Fee, estimated")
+    assert await here.axe() == []
+    await dialog.get_by_role("button", name="Sign and send").click()
+    await expect(dialog).to_contain_text("Sent.")
+    await gateway.chain.produce()
+    ((call, who, _),) = gateway.chain.executed
+    assert (call.function, who) == ("transfer_keep_alive", ALICE.address)
+    assert call.args["value"] == 2_500_000_000_000
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+
+
+async def test_what_the_chain_would_refuse_is_said_before_signing(here: Console) -> None:
+    page = here.page
+    await connect_alice(here)
+    await page.get_by_label("To (address)").fill(BOB.address)
+    await page.get_by_label("Amount (GTY)").fill("5000")
+    await page.get_by_role("button", name="Review").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_role("alert").or_(dialog.get_by_text("This would be refused now"))).to_contain_text(
+        "less than"
+    )
+
+
+async def test_a_statement_covers_the_days_that_were_chosen(here: Console) -> None:
+    page = here.page
+    await connect_alice(here)
+    await page.get_by_role("link", name="Statement").click()
+    await expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
+    await page.get_by_label("From (UTC day)").fill("2026-11-01")
+    await page.get_by_role("button", name="Show").click()
+    await expect(page).to_have_url(re.compile(r"from=2026-11-01"))
+    await page.emulate_media(media="print")
+    await expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
+    await expect(page.get_by_text("Change of free coins")).to_be_visible()

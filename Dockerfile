@@ -1,4 +1,5 @@
-# Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent, prometheus, alertmanager.
+# Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent, postgres, prometheus,
+# alertmanager.
 #   scripts/base-image && docker compose build
 # The base has packages of pinned versions and content (scripts/base-image.lock), and all that is needed below. With
 # another one, BASE=debian:bookworm-slim for example, what it lacks is installed in the versions of the day.
@@ -48,11 +49,11 @@ COPY node_agent /opt/gantry/node_agent
 COPY examples /opt/gantry/examples
 RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
-# The scheduler needs more.
+# The scheduler needs more, and so does the export of spans (docs/tracing.md).
 FROM installed AS scheduling
-COPY requirements-scheduling.lock /opt/gantry/requirements-scheduling.lock
+COPY requirements-scheduling.lock requirements-tracing.lock /opt/gantry/
 RUN /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps \
-        -r /opt/gantry/requirements-scheduling.lock
+        -r /opt/gantry/requirements-scheduling.lock -r /opt/gantry/requirements-tracing.lock
 
 FROM python AS runtime
 COPY --from=installed /opt/gantry /opt/gantry
@@ -82,6 +83,24 @@ RUN { dpkg -s iptables tini >/dev/null 2>&1 \
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
 VOLUME /var/lib/gantry
 ENTRYPOINT ["gantry-agent-container"]
+
+# The index of an operator's network (docs/operations.md). The user `gantry` has the number that it has in the image of the workers:
+# by it the server knows them.
+FROM ${BASE} AS postgres
+RUN { dpkg -s postgresql >/dev/null 2>&1 \
+    || { apt-get update \
+    && mkdir -p /etc/postgresql-common && echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql \
+    && rm -rf /var/lib/apt/lists/*; }; } \
+    && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin gantry \
+    && install -d -m 700 -o postgres -g postgres /var/lib/postgresql \
+    && install -d -m 755 -o postgres -g postgres /run/postgresql
+COPY scripts/lib-postgres-container /usr/local/bin/gantry-postgres-container
+USER postgres
+VOLUME /var/lib/postgresql
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+    CMD ["pg_isready", "--quiet", "--host=/run/postgresql", "--dbname=gantry"]
+ENTRYPOINT ["gantry-postgres-container"]
 
 # Monitoring (docs/monitoring.md), for machines that reach no image registry. The base has neither package, because only
 # these two images need them.

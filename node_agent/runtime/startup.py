@@ -57,6 +57,7 @@ from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.adapters.metrics.chain import OutboxMetrics
 from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.adapters.span_export import begin_tracing
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.routing import RoutedTransport, open_direct, open_host
@@ -89,6 +90,7 @@ async def run_agent(settings: AgentSettings) -> None:
         async with open_pinned_chain(settings, state) as first:
             # A wrong address is reported soon; later the agent waits for its node.
             genesis = await first.genesis_hash()
+        begin_tracing(genesis, "gantry-agent")
         chain = SubstrateChain(settings.url, expected_genesis=genesis)
         stack.push_async_callback(chain.close)
         lock = stack.enter_context(MachineLock(key.address))

@@ -72,6 +72,11 @@ _COMMANDS = {
         "report",
         "Report use, waits, failures, payments and SLA by host, model, region, tenant or provider.",
     ),
+    "trace": (
+        "operator.trace",
+        "trace",
+        "Show the timeline of a task: the chain, schedulers' decisions and log files.",
+    ),
     "agent": ("provider.agent", "agent", "Make this machine a paid host, and manage it (providers)."),
 }
 

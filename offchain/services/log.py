@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any, TextIO
 
+from offchain.adapters.task_traces import TRACES, subject
 from offchain.schema.terminal_escaping import LogFormatter
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+,")
@@ -19,11 +20,11 @@ class EventLog:
         self._log = logging.getLogger(f"gantry.{name}")
 
     def info(self, event: str, **values: Any) -> None:
-        self._log.info(line(event, values))
+        self._log.info(line(event, values), extra=_subject(values))
 
     def warning(self, event: str, **values: Any) -> None:
         """Log what an operator may want to look at."""
-        self._log.warning(line(event, values))
+        self._log.warning(line(event, values), extra=_subject(values))
 
 
 def line(event: str, values: dict[str, Any]) -> str:
@@ -37,10 +38,15 @@ def set_up(stream: TextIO | None = None) -> None:
     formatter = LogFormatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
+    handler.addFilter(TRACES)
     root = logging.getLogger("gantry")
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
     root.propagate = False
+
+
+def _subject(values: dict[str, Any]) -> dict[str, object]:
+    return subject(task=values.get("task"), lease=values.get("lease"))
 
 
 def _text(value: Any) -> str:

@@ -24,6 +24,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.span_export import begin_tracing
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.errors import ChainUnreachable, GantryError, StoreStuck
 from offchain.ports import ChainPort, Signer
@@ -83,7 +84,9 @@ async def run_worker(
         chain = SubstrateChain(url, expected_genesis=chain_identity.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
-            chain_identity.pin_genesis(store, await chain.genesis_hash())
+            genesis = await chain.genesis_hash()
+            chain_identity.pin_genesis(store, genesis)
+            begin_tracing(genesis, f"gantry-{'-'.join(roles)}")
             state = WorkerState()
             async with (
                 serve_worker_metrics(metrics, roles, chain, store, account.address, state),

@@ -200,7 +200,7 @@ class Scheduler:
         call = calls.tasks_preempt(wanting=task.id, victims=numbers, pods=command.pods)
         verdict = await self._perform(name, call)
         self._handle(ev.PreemptionFinished(task.id, accepted=verdict.done))
-        self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)
+        self._log.info("preempted" if verdict.done else "refused", act=name, task=task.id, reason=verdict.refusal)
 
     async def _move(self, move: ev.MovePod) -> None:
         self._log.info("move", task=move.task, lease=move.lease, host=move.host, reason=move.risk)

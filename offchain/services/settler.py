@@ -141,10 +141,20 @@ class Settler:
         self._under_way.discard(command)
         if outcome.done:
             self._done[command] = outcome.block or 0
-            self._log.info("done", act=name)
+            self._log.info("done", act=name, task=_task_of(command))
             return
         self._backoff.refused(command, self._view.now_ms)
-        self._log.info("refused", act=name, reason=outcome.refusal)
+        self._log.info("refused", act=name, task=_task_of(command), reason=outcome.refusal)
+
+
+def _task_of(command: Command) -> int | None:
+    """Return the task that a command is about, if it is about one."""
+    match command:
+        case Settle(task) | Expire(task) | FinishPreemption(task, _):
+            return task
+        case ExpireLease(lease) | Requeue(lease):
+            return lease_parts(lease)[0]
+    return None
 
 
 def _touched_by(commands: Iterable[Command]) -> Touched:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import agent
-import api_bench
 import crowd
 import fleet
 import followers
@@ -32,6 +31,7 @@ from log_lines import LogError
 from main_job import BenchError, measure, say
 from scheduler import SchedulerBenchError
 from table import Figure, pace, record
+from web import measure as web
 
 from offchain.devnet.node_rpc import RpcRefusedError
 from offchain.devnet.paths import DevnetError
@@ -137,6 +137,18 @@ def _scheduler(options: argparse.Namespace) -> _Result:
     return figures, lines, _plain(figures)[2]
 
 
+def _web(options: argparse.Namespace) -> _Result:
+    plan = web.WebPlan(
+        hosts=options.hosts,
+        tasks=options.tasks,
+        requests=options.requests,
+        clients=options.clients,
+        rate=options.rate,
+        seconds=options.seconds,
+    )
+    return _plain(web.measure(options.part or web.PARTS, plan))
+
+
 def _plain(figures: Sequence[Figure]) -> _Result:
     return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
@@ -154,7 +166,7 @@ _BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
     "stall": _stall,
     "followers": _followers,
     "index": lambda options: _plain(measure_index(options.events, options.blocks)),
-    "api": lambda options: _plain(api_bench.measure(options.hosts, options.requests)),
+    "web": _web,
     "agent": lambda options: _plain(agent.measure(options.starts, options.seconds)),
     "scheduler": _scheduler,
 }

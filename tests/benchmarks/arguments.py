@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import agent
-import api_bench
 import crowd
 import fleet
 import followers
@@ -20,6 +19,7 @@ import stall
 import way
 from chainbench import report as chain
 from day import measure as day
+from web import measure as web
 
 SECONDS = 60
 
@@ -171,13 +171,23 @@ def read_arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an 
     )
     number(index, "--events", 1_000_000, "that are indexed")
     number(index, "--blocks", 40, "of 1,000 events on a real node")
-    of_api = add(
-        "api",
-        "the HTTP API: lists of offers with filters, the market and searches, at 10,000 hosts",
-        "Needs no Docker and no node. About 20 seconds. Short: --hosts 1000 --requests 50.",
+    of_web = add(
+        "web",
+        "the HTTP API, its stream of events, metrics of many hosts, and the web console",
+        "offers, lists: pages with filters at 10,000 hosts and 100,000 tasks. reads: mixed reads at a steady rate, "
+        "answered by one core. streams: clients of the stream of events on a real node, and the idle gateway's memory. "
+        "scrape: metrics of 1,000 hosts; also Prometheus, if it is installed. page: the console's size, and Chromium, "
+        "if it is installed. Needs no Docker. About 4 minutes. Short: --part lists --hosts 1000 --tasks 10000.",
     )
-    number(of_api, "--hosts", api_bench.HOSTS, "that offer GPUs")
-    number(of_api, "--requests", api_bench.REQUESTS, "of each kind, one after the other")
+    of_web.add_argument(
+        "--part", action="append", choices=web.PARTS, metavar="PART", help=f"only this one: {', '.join(web.PARTS)}"
+    )
+    number(of_web, "--hosts", web.offers.HOSTS, "in the index")
+    number(of_web, "--tasks", web.TASKS, "in the index")
+    number(of_web, "--requests", web.offers.REQUESTS, "of each kind, one after the other")
+    number(of_web, "--clients", web.streams.CLIENTS, "of the stream of events")
+    number(of_web, "--rate", web.reads.RATE, "mixed reads a second")
+    number(of_web, "--seconds", web.SECONDS, "of load, events and scrapes each")
     placing = add(
         "scheduler",
         "placement: GPUs allocated and an upper bound, decisions a second; waits and fairness in virtual time",
@@ -223,6 +233,9 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         "waiting",
         "acts",
         "live",
+        "requests",
+        "clients",
+        "rate",
     ):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")

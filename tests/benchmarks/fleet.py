@@ -122,7 +122,7 @@ async def child_program(
 ) -> AsyncIterator[tuple[asyncio.StreamWriter, asyncio.StreamReader, int]]:
     """A program beside this file; gives its input, its lines and its pid. It ends with its input, or is killed."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(Path(__file__).with_name(name)), *arguments),
+        *(sys.executable, str(Path(__file__).parent / name), *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -106,7 +106,7 @@ async def _lag(folder: Path, blocks: int) -> tuple[float, ...]:
     address = folder / "lag.db"
     with (
         DevelopmentNode(binaries(), folder / "node", *LIMITS) as node,
-        _indexer(node.url, address, folder / "indexer.log"),
+        running_indexer(node.url, address, folder / "indexer.log"),
     ):
         chain = SubstrateChain(node.url, reads_callers=True)
         await chain.connect()
@@ -157,8 +157,8 @@ def _row(db: IndexDatabase, number: int) -> list[BlockRow]:
 
 
 @contextlib.contextmanager
-def _indexer(url: str, address: Path, log: Path) -> Iterator[None]:
-    """gantry worker indexer, as an operator runs it."""
+def running_indexer(url: str, address: Path, log: Path) -> Iterator[None]:
+    """Run `gantry worker indexer`, as an operator does, for the length of the block."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
     line = [sys.executable, "-m", "offchain.cli", "worker", "indexer", f"--url={url}", f"--index={address}"]
     with (

@@ -16,6 +16,8 @@ RULES = [
     for rule in group["rules"]
 ]
 SERVICES = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+OPERATOR = yaml.safe_load((ROOT / "docker-compose.operator.yml").read_text(encoding="utf-8"))["services"]
+"""Services of an operator's network; some change one of SERVICES."""
 ADDED_BY_PROMETHEUS = {"up", "job", "instance"}
 QUERY_WORDS = {
     *("sum", "min", "max", "rate", "increase", "histogram_quantile", "by", "on", "and", "le"),
@@ -93,11 +95,13 @@ def test_prometheus_scrapes_the_services_of_docker_compose():
         for static in job.get("static_configs", ())
         for target in static["targets"]
     }
-    workers = {name for name, service in SERVICES.items() if "0.0.0.0:9464" in service.get("command", ())}
+    workers = {name for name, service in SERVICES.items() if "--metrics=0.0.0.0:9464" in service.get("command", ())}
     assert workers == {"scheduler", "settler", "indexer", "gateway"}
     assert targets == {"node:9615", *(f"{name}:9464" for name in workers)}
     named = {name for job in config["scrape_configs"] for dns in job.get("dns_sd_configs", ()) for name in dns["names"]}
-    assert named == {name for name in SERVICES if re.fullmatch(r"validator-\d", name)}
+    second = {name for name, service in OPERATOR.items() if "--metrics=0.0.0.0:9464" in service.get("command", ())}
+    assert second == {"scheduler-2", "settler-2", "gateway-2"}
+    assert named == second | {name for name in SERVICES if re.fullmatch(r"validator-\d", name)}
     assert "--prometheus-external" in SERVICES["validator-1"]["entrypoint"]
     node = (ROOT / "scripts" / "lib-node-container").read_text(encoding="utf-8")
     assert "--prometheus-external" in node

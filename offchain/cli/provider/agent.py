@@ -6,12 +6,14 @@ import contextlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from offchain.adapters.task_traces import TRACES
 from offchain.cli.kit import network
 from offchain.cli.kit.failures import report_failure
 from offchain.cli.kit.lazy_group import LazyGroup
@@ -118,7 +120,10 @@ def main() -> None:
     os.umask(0o077)
     handler = logging.StreamHandler(sys.stderr)
     # The log contains names, paths and messages of tenants, and is read on terminals.
-    handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    formatter = LogFormatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    handler.addFilter(TRACES)
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in ("apscheduler", "urllib3", "websockets"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

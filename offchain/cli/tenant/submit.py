@@ -24,6 +24,7 @@ from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationP
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.trace_ids import trace_id
 from offchain.services import feasibility
 from offchain.services.feasibility import FeasibilityReport, report_unsent
 from offchain.services.record_views import score_text
@@ -103,8 +104,12 @@ def submit(
 
     sent: list[int | None] = []
 
+    genesis = b""
+
     async def work() -> tuple[int, TaskOutcome | None]:
+        nonlocal genesis
         async with common.connected() as chain:
+            genesis = await chain.genesis_hash()
             found = await check_task(chain, spec, text, signer, anyway=anyway)
             _note_availability(spec, found)
             sent.append(None)
@@ -124,7 +129,14 @@ def submit(
     number, outcome = _run(work(), sent, common.account)
     if outcome is None:
         if common.as_json:
-            emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
+            emit(
+                {
+                    "task": number,
+                    "state": "Queued",
+                    "manifest_digest": spec.manifest_digest.hex(),
+                    "trace": trace_id(genesis, number),
+                }
+            )
         else:
             say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
             _print_next_steps(manifest, number, common.account)

@@ -21,8 +21,8 @@ def test_the_lock_names_version_and_content_of_each_package():
     assert lines == sorted(lines)
 
 
-MONITORING = {"prometheus", "prometheus-alertmanager"}
-"""Packages that only the images of the profile `monitoring` need, in the versions of the day (docs/monitoring.md)."""
+OPERATORS = {"prometheus", "prometheus-alertmanager", "postgresql"}
+"""Packages that only images for operators need, in the versions of the day (docs/monitoring.md, docs/operations.md)."""
 
 
 def test_all_that_the_dockerfile_installs_is_in_the_base():
@@ -30,7 +30,7 @@ def test_all_that_the_dockerfile_installs_is_in_the_base():
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     installed = {word for line in re.findall(r"--no-install-recommends ([^\\\n]*)", text) for word in line.split()}
     assert installed
-    assert installed - MONITORING <= named
+    assert installed - OPERATORS <= named
     assert text.count("apt-get update") == text.count("|| { apt-get update")  # only where the base lacks them
 
 

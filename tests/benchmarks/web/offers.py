@@ -1,4 +1,4 @@
-"""The HTTP API on this machine: how soon lists of offers, the market and searches are answered."""
+"""Lists of offers with filters, the market, and searches, one request after the other."""
 
 from __future__ import annotations
 

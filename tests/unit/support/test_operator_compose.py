@@ -62,7 +62,7 @@ def test_passwords_are_files():
         for secret in service.get("secrets", ()):
             assert f"--password-file=/run/secrets/{secret}" in service["command"]
     assert {name for name, service in SERVICES.items() if "secrets" in service} == {
-        *("scheduler", "scheduler-2", "settler", "settler-2"),
+        *("scheduler", "scheduler-2", "settler", "settler-2", "verifier"),
     }
 
 
@@ -72,7 +72,7 @@ def test_there_are_two_of_each_worker_with_accounts_and_state_of_their_own():
         assert first["image"] == second["image"] == "gantry-workers"
         assert not {f"{kind}:/var/lib/gantry"} & set(second["volumes"])
     accounts = re.findall(r"--account=\$\{\w+:-(//\w+)\}", str(SERVICES))
-    assert len(accounts) == len(set(accounts)) == 4
+    assert len(accounts) == len(set(accounts)) == 5
 
 
 def test_the_settings_of_the_example_are_those_of_the_files():

@@ -89,12 +89,10 @@ def report(
         made = full_report(
             db, ReportRequest(subject=subject, from_ms=max(0, since), to_ms=until, group=group, name=name)
         )
-    for file, text in (
-        (csv_file, lambda: csv_report(made)),
-        (html_file, lambda: html_report(f"Gantry report by {subject}", made)),
-    ):
-        if file is not None:
-            _write(file, text())
+    if csv_file is not None:
+        _write(csv_file, csv_report(made))
+    if html_file is not None:
+        _write(html_file, html_report(f"Gantry report by {subject}", made))
     if as_json:
         for line in made.lines:
             emit(line_fields(line))

@@ -58,7 +58,7 @@ def queue_rows(seen: NetworkOverview) -> list[tuple[str, ...]]:
 
 
 def screen(seen: NetworkOverview, sort: str, lines: int, problem: str = "") -> RenderableType:
-    """Return the screen for a terminal of so many lines. `problem`: why the numbers are not up to date."""
+    """Return the screen for a terminal with that number of lines. `problem`: why the numbers are not up to date."""
     queues = queue_rows(seen)[:_MOST_QUEUES]
     left = max(4, lines - _FRAME_LINES - len(queues))
     tasks = task_rows(seen)[: max(2, left // 2)]

@@ -11,12 +11,12 @@ import click
 
 from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import accounts, network, options, policy_files
-from offchain.cli.kit.output import say
 from offchain.cli.kit.session import run
+from offchain.cli.operator import worker_options
+from offchain.cli.operator.gateway_worker import gateway
 from offchain.cli.operator.notifier import notifier
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.indexer.rows import PARTITION_BLOCKS
-from offchain.schema.protocol.gateway import DEFAULT_PORT
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,7 +52,8 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
                 lambda roles: _run(roles, common, folder, metrics=metrics, definitions=definitions, answers=answers)
             )
 
-        return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, _metrics, _state_dir(name)))
+        found = (_SIGNS, policy_files.policy_options, _answers, worker_options.metrics, _state_dir(name))
+        return options.with_options(work, found)
 
     return add
 
@@ -62,13 +63,6 @@ _answers = click.option(
     metavar="IP:PORT",
     help="Explain decisions there by HTTP, for gantry task why --scheduler. A port alone: on this "
     "machine only.  [default: off]",
-)
-
-_metrics = click.option(
-    "--metrics",
-    metavar="IP:PORT",
-    help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only.  "
-    "[default: off]",
 )
 
 
@@ -89,6 +83,7 @@ def worker() -> None:
     """
 
 
+worker.add_command(gateway)
 worker.add_command(notifier)
 
 
@@ -121,7 +116,7 @@ def scheduler(run_roles: RunRoles) -> None:
 
 @worker.command()
 @_SIGNS
-@_metrics
+@worker_options.metrics
 @_state_dir("settler")
 def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path | None) -> None:
     """Settle, expire and requeue what is due.
@@ -136,7 +131,7 @@ def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path 
 @worker.command()
 @_SIGNS
 @click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
-@_metrics
+@worker_options.metrics
 @_state_dir("autoscaler")
 def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str | None, state_dir: Path | None) -> None:
     """Scale services by their load, as x-gantry.scaling in their manifests says.
@@ -163,7 +158,7 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
     show_default=True,
     help="GTY held in 24 h at most, as fees of challenges that this verifier opens. 0: it opens none.",
 )
-@_metrics
+@worker_options.metrics
 @_state_dir("verifier")
 def verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
     """Judge hosts' proofs of their GPUs in committees, and open the challenges that the chain's randomness draws.
@@ -203,7 +198,7 @@ def verifier(common: options.CommonOptions, budget: int, metrics: str | None, st
     help="After each day (UTC, by the chain's time), write reports of it there: FOLDER/YYYY-MM-DD/host.csv, .html and "
     ".json, and those of models, regions, tenants and providers (docs/reports.md).  [default: none]",
 )
-@_metrics
+@worker_options.metrics
 def indexer(
     common: options.CommonOptions,
     index: str | None,
@@ -226,159 +221,10 @@ def indexer(
     """
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
-    served = _metrics_address(metrics)
+    served = worker_options.metrics_address(metrics)
     chosen = network.choose_node(common.url)
     address = network.choose_index(index)
     run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served, report_daily))
-
-
-@worker.command()
-@options.common(json=False)
-@click.option(
-    "--bind",
-    default=f"0.0.0.0:{DEFAULT_PORT}",
-    show_default=True,
-    metavar="IP:PORT",
-    help="Where to listen: UDP (QUIC) and TCP (secure websockets). Open both in the firewall.",
-)
-@click.option(
-    "--public",
-    metavar="HOST:PORT",
-    help="Where hosts and tenants reach it, if it listens elsewhere; only shown in the log and the status.",
-)
-@click.option(
-    "--state-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the gateway's key and status. Else ~/.local/state/gantry/gateway.",
-)
-@click.option("--show-address", is_flag=True, help="Print the address to give to hosts and tenants, and exit.")
-@click.option("--http", metavar="IP:PORT", help="Serve the HTTP API here (docs/api.md). Without it there is none.")
-@click.option(
-    "--index",
-    metavar="ADDRESS",
-    help="Index that the API reads: a file, or a postgresql:// address. Else GANTRY_INDEX, else the one that "
-    "gantry history uses.",
-)
-@click.option(
-    "--http-requests",
-    type=click.FloatRange(min=1),
-    default=50,
-    show_default=True,
-    help="Requests a second to the API from one address; four times as many at once.",
-)
-@click.option(
-    "--http-streams",
-    type=click.IntRange(min=1),
-    default=32,
-    show_default=True,
-    help="Event streams of the API to one address at a time.",
-)
-@click.option(
-    "--http-domain",
-    metavar="DOMAIN",
-    help="Let accounts sign in to the API; the domain at which people reach it, with its port if that is not 443.",
-)
-@click.option(
-    "--http-operator",
-    "http_operators",
-    multiple=True,
-    metavar="NAME",
-    help="An account with the role of an operator in the API. May be repeated.",
-)
-@click.option(
-    "--http-origin",
-    "http_origins",
-    multiple=True,
-    metavar="ORIGIN",
-    help="Let pages of this origin read the API, as https://console.example.org. May be repeated.  [default: none]",
-)
-@click.option(
-    "--development",
-    is_flag=True,
-    envvar="GANTRY_DEVELOPMENT",
-    help="Say in the API that this is a development network, so that consoles offer the accounts whose keys "
-    "everybody has.",
-)
-@_metrics
-def gateway(
-    common: options.CommonOptions,
-    bind: str,
-    public: str | None,
-    state_dir: Path | None,
-    show_address: bool,
-    http: str | None,
-    index: str | None,
-    http_requests: float,
-    http_streams: int,
-    http_domain: str | None,
-    http_operators: tuple[str, ...],
-    http_origins: tuple[str, ...],
-    development: bool,
-    metrics: str | None,
-) -> None:
-    """Relay tenants' connections to hosts that cannot be dialled. Needs no account; creates a key of its own.
-
-    A host keeps a stream to the gateway (gantry agent run --gateway ADDRESS) and names it on the chain; tenants'
-    commands find it there. The traffic of tenant and host is encrypted from end to end: a gateway cannot read it.
-
-    \b
-    Examples:
-      gantry worker gateway
-      gantry worker gateway --bind 0.0.0.0:443 --public gateway.example.org:443 --url ws://10.0.0.5:9944
-      gantry worker gateway --public gateway.example.org:4435 --show-address
-      gantry worker gateway --http 127.0.0.1:8080 --index /var/lib/gantry/index.db
-    """
-    from offchain.gateway.service import GatewaySettings, gateway_address, run_gateway  # noqa: PLC0415  (slow to load)
-
-    folder = state_dir or network.user_state_dir() / "gateway"
-    if show_address:
-        say(gateway_address(folder, bind, public).text)
-        return
-    api = None
-    if http is not None:
-        from offchain.gateway.api.server import ApiSettings  # noqa: PLC0415  (slow to load, and not always wanted)
-
-        host, port = parse_address(http, "the API")
-        api = ApiSettings(
-            host=host,
-            port=port,
-            index=network.choose_index(index),
-            requests_per_s=http_requests,
-            streams=http_streams,
-            domain=http_domain,
-            operators=frozenset(map(accounts.address_of, http_operators)),
-            origins=frozenset(http_origins),
-            development=development,
-            template_values=_demo_values if development else dict,
-        )
-    elif index is not None:
-        raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")
-    run(_check_network(common))
-    chosen = network.choose_node(common.url)
-    run(
-        run_gateway(
-            GatewaySettings(
-                url=chosen.url,
-                state_dir=folder,
-                bind=bind,
-                public=public,
-                genesis=chosen.genesis_hash,
-                api=api,
-                metrics=_metrics_address(metrics),
-            )
-        )
-    )
-
-
-def _demo_values() -> dict[str, str]:
-    """Return the variables that a local network sets for its demo, once it has made its image."""
-    return {name: value for name, value in network.environment().items() if name.startswith("GANTRY_DEMO_")}
-
-
-async def _check_network(common: options.CommonOptions) -> None:
-    """Check the network before the worker starts; a running worker waits for its node."""
-    async with common.connected():
-        pass
 
 
 def _run(
@@ -394,9 +240,9 @@ def _run(
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
     address = None if answers is None else parse_address(answers, "answers")
-    served = _metrics_address(metrics)
+    served = worker_options.metrics_address(metrics)
     # A wrong network is reported before the password is asked for.
-    run(_check_network(common))
+    run(worker_options.check_network(common))
     signer = common.open_account()
     chosen = network.choose_node(common.url)
     run(
@@ -404,8 +250,3 @@ def _run(
             roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served, budget
         )
     )
-
-
-def _metrics_address(given: str | None) -> tuple[str, int] | None:
-    """Return host and port of --metrics; None without it."""
-    return None if given is None else parse_address(given, "metrics")

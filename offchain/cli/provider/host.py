@@ -13,7 +13,7 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
-from offchain.cli.provider.host_filters import HostFilter, filter_options
+from offchain.cli.provider.host_filters import HostListFilter, filter_options
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount, parse_duration
@@ -43,7 +43,7 @@ _WIDE_COLUMNS: Final = ("CORE/H", "LATENCY", "SANDBOX")
 @click.option(
     "--wide", is_flag=True, help="Also show the price of a core an hour, latency, and whether pods are sandboxed."
 )
-def list_(wide: bool, chosen: HostFilter, common: options.CommonOptions) -> None:
+def list_(wide: bool, chosen: HostListFilter, common: options.CommonOptions) -> None:
     """List the registered hosts. GPU/H and CORE/H are the prices of a GPU and of a core an hour.
 
     \b

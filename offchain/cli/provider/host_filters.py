@@ -19,7 +19,7 @@ _TIERS: Final = ("Consumer", "Professional", "Datacenter")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostFilter:
+class HostListFilter:
     """The hosts to show. None and False do not restrict. `max_price`: base units for a GPU an hour."""
 
     online: bool
@@ -102,7 +102,7 @@ def _is_free(view: HostView, place: int) -> bool:
     return bool(device["healthy"]) and device["milli_free"] == _WHOLE_MILLI and place != view.challenged
 
 
-_ORDERS: Final[Mapping[str, Callable[[HostFilter, HostView], Any]]] = {
+_ORDERS: Final[Mapping[str, Callable[[HostListFilter, HostView], Any]]] = {
     "address": lambda _, view: view.id,
     "price": lambda chosen, view: (chosen.price(view), view.id),
     "score": lambda _, view: (-_score(view), view.id),
@@ -112,7 +112,7 @@ _ORDERS: Final[Mapping[str, Callable[[HostFilter, HostView], Any]]] = {
 
 filter_options: Final = options.grouped(
     "chosen",
-    HostFilter,
+    HostListFilter,
     click.option("--online", is_flag=True, help="Only hosts that take work."),
     click.option(
         "--gpu", metavar="MODEL", help="Only hosts with a GPU whose model contains this text, for example a100."

@@ -261,7 +261,9 @@ def _with_lease_texts(pallet: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an event with numbers of leases as text: `lease`, also of bills, `leases`, `from`, `to`."""
     if pallet not in TASK_PALLETS:
         return fields
-    found = {name: str(one) if name in _LEASE_FIELDS and type(one) is int else one for name, one in fields.items()}
+    found: dict[str, Any] = {
+        name: str(one) if name in _LEASE_FIELDS and type(one) is int else one for name, one in fields.items()
+    }
     if "bill" in found:
         found["bill"] = _bill_with_text(found["bill"])
     if "bills" in found:

@@ -13,7 +13,7 @@ from offchain.gateway.api.answers import NotFound
 from offchain.gateway.api.chain_access import ChainAccess, final_block
 from offchain.gateway.api.history import exact
 from offchain.gateway.api.models import ResourceAnswer
-from offchain.schema.chain_types._generated_chain import BillingUnit, storage
+from offchain.schema.chain_types._generated_chain import BillingUnit
 
 MOST_EXTRINSIC_BYTES: Final = 128 * 1024
 """Bytes of an extrinsic whose arguments are decoded: more than the largest manifest needs."""
@@ -41,10 +41,8 @@ class NodeRecordsApi:
         async with self._access.use() as port:
             head, as_of = await final_block(port)
             chain = GantryChain(port)
-            task, params = await asyncio.gather(
-                chain.task(asked.task, head.hash), chain.read(storage.tasks_params, at=head.hash)
-            )
-            if task is None or params is None:
+            task, params = await asyncio.gather(chain.task(asked.task, head.hash), chain.params("Tasks", head.hash))
+            if task is None:
                 raise NotFound(
                     f"The chain has no record of task {asked.task} in block {head.number}.",
                     "Records of final tasks are pruned; the index has what was paid.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -162,7 +162,7 @@ class NotificationStore:
             )
 
     def _note(
-        self, account: str, topic: str, about: str, text: str, fields: dict[str, object], time_ms: int, now_ms: int
+        self, account: str, topic: str, about: str, text: str, fields: Mapping[str, object], time_ms: int, now_ms: int
     ) -> None:
         """Note a delivery for each recipient of an account's notices."""
         id_ = notice_id(account, topic, about)

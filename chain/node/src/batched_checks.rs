@@ -13,7 +13,7 @@ use futures::{channel::oneshot, FutureExt};
 use gantry_pace::{Batches, CheckOf};
 use gantry_runtime_api::BatchValidation;
 use sc_service::SpawnEssentialTaskHandle;
-use sc_transaction_pool::{error::Error, ChainApi, FullChainApi, ValidateTransactionPriority};
+use sc_transaction_pool::{ChainApi, FullChainApi, ValidateTransactionPriority};
 use sp_api::{ApiExt, ProvideRuntimeApi};
 use sp_core::traits::SpawnEssentialNamed;
 use sp_runtime::{
@@ -26,9 +26,11 @@ use substrate_prometheus_endpoint::{register, Counter, PrometheusError, Registry
 use tokio::sync::Notify;
 
 type Hash = <Block as BlockT>::Hash;
-type Answer = Result<TransactionValidity, Error>;
 /// The SDK's way to the runtime: single checks.
 pub type Single = FullChainApi<FullClient, Block>;
+/// Its errors.
+pub type Error = <Single as ChainApi>::Error;
+type Answer = Result<TransactionValidity, Error>;
 
 /// The names of the threads, as they are in metrics.
 const WORKERS: [&str; 2] = ["transaction-checks-0", "transaction-checks-1"];
@@ -94,7 +96,9 @@ impl BatchedChecks {
         self.0.batches.lock().unwrap_or_else(PoisonError::into_inner).push(of, (at, source), bytes, check);
         self.0.count(|metrics| &metrics.scheduled, 1);
         self.0.pushed.notify_one();
-        receiver.await.unwrap_or_else(|_| Err(Error::RuntimeApi("the node stops before the check is made".into())))
+        receiver.await.unwrap_or_else(|_| {
+            Err(sp_blockchain::Error::Backend("the node stops before the check is made".into()).into())
+        })
     }
 }
 

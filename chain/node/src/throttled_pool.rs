@@ -17,7 +17,7 @@
 //! from the queues of all blocks that follow.
 
 use crate::{
-    batched_checks::{BatchedChecks, Single},
+    batched_checks::{BatchedChecks, Error, Single},
     cli::Cli,
     runtime_api::{Block, Header},
     service::{FullClient, TransactionPool},
@@ -28,7 +28,7 @@ use sc_cli::{TransactionPoolParams, TransactionPoolType};
 use sc_client_api::UsageProvider;
 use sc_service::{Configuration, SpawnEssentialTaskHandle};
 use sc_transaction_pool::{
-    error::Error, Builder, ChainApi, ForkAwareTxPool, FullChainApi, Options, PoolLimit, TransactionPoolWrapper,
+    Builder, ChainApi, ForkAwareTxPool, FullChainApi, Options, PoolLimit, TransactionPoolWrapper,
     ValidateTransactionPriority,
 };
 use sp_blockchain::{HeaderBackend, TreeRoute};

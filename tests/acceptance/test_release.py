@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -17,19 +18,14 @@ from offchain.devnet.ports import free
 from offchain.devnet.release import Binaries, binaries
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "release-chain"))
+"""The names that the script defines."""
 PARTS = (
     "release",
     "metadata",
-    "node",
-    "pace",
-    "host-functions",
-    "runtime",
-    "primitives",
-    "pallets",
-    "migrations",
-    "metadata-hash",
     "Cargo.toml",
     "Cargo.lock",
+    *sorted({Path(folder).name for folders in SCRIPT["SOURCES"].values() for folder in folders}),
 )
 NODE_SECONDS = 60
 

@@ -4,6 +4,7 @@
 //! program changes only when the SDK does, and a runtime change needs no new node.
 
 mod author_pool;
+mod batched_checks;
 mod chain_spec;
 mod cli;
 mod command;

@@ -56,6 +56,14 @@ impl_runtime_apis! {
         ) -> TransactionValidity { unreachable!() }
     }
 
+    impl gantry_runtime_api::BatchValidation<Block> for Runtime {
+        fn validate_transactions(
+            _: TransactionSource,
+            _: Vec<OpaqueExtrinsic>,
+            _: <Block as BlockT>::Hash,
+        ) -> Vec<Option<TransactionValidity>> { unreachable!() }
+    }
+
     impl sp_offchain::OffchainWorkerApi<Block> for Runtime {
         fn offchain_worker(_: &<Block as BlockT>::Header) { unreachable!() }
     }

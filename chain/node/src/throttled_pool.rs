@@ -17,8 +17,9 @@
 //! from the queues of all blocks that follow.
 
 use crate::{
+    batched_checks::{BatchedChecks, Error, Single},
     cli::Cli,
-    runtime_api::Block,
+    runtime_api::{Block, Header},
     service::{FullClient, TransactionPool},
 };
 use async_trait::async_trait;
@@ -35,8 +36,11 @@ use sp_runtime::{
     generic::BlockId,
     traits::{Block as BlockT, NumberFor, UniqueSaturatedInto},
     transaction_validity::{TransactionSource, TransactionValidity, ValidTransaction},
+    OpaqueExtrinsic,
 };
 use std::{sync::Arc, time::Duration};
+
+type Hash = <Block as BlockT>::Hash;
 
 /// Extrinsics that wait for earlier ones of their accounts: this part of the pool's limits.
 const FUTURE_PART: usize = 10;
@@ -62,8 +66,11 @@ pub fn build(
         TransactionPoolType::ForkAware => {
             let chain = client.usage_info().chain;
             let headers = client.clone();
+            // Checks are counted where they are made.
+            let api = Arc::new(FullChainApi::new(client.clone(), None, &spawner));
             let api = Throttled {
-                api: FullChainApi::new(client, registry, &spawner),
+                checks: BatchedChecks::new(client, api.clone(), registry, &spawner),
+                api,
                 best: Box::new(move || headers.info().best_hash),
                 rechecks: Rechecks::default(),
                 valid: Answers::default(),
@@ -94,16 +101,17 @@ fn options(params: &TransactionPoolParams, is_dev: bool) -> Options {
 }
 
 /// The chain as the pool sees it.
-struct Throttled<Api: ChainApi> {
-    api: Api,
+struct Throttled {
+    api: Arc<Single>,
+    checks: BatchedChecks,
     /// The hash of the best block.
-    best: Box<dyn Fn() -> <Api::Block as BlockT>::Hash + Send + Sync>,
+    best: Box<dyn Fn() -> Hash + Send + Sync>,
     rechecks: Rechecks,
     /// What the runtime said about extrinsics that it found valid.
-    valid: Answers<<Api::Block as BlockT>::Hash, ValidTransaction>,
+    valid: Answers<Hash, ValidTransaction>,
 }
 
-impl<Api: ChainApi> Throttled<Api> {
+impl Throttled {
     /// Whether this is a check of an extrinsic that waits. One that somebody sends is checked at once.
     fn is_repeated(priority: ValidateTransactionPriority) -> bool {
         priority == ValidateTransactionPriority::Maintained
@@ -116,19 +124,19 @@ impl<Api: ChainApi> Throttled<Api> {
 }
 
 #[async_trait]
-impl<Api: ChainApi> ChainApi for Throttled<Api> {
-    type Block = Api::Block;
-    type Error = Api::Error;
+impl ChainApi for Throttled {
+    type Block = Block;
+    type Error = Error;
 
     async fn validate_transaction(
         &self,
-        at: <Self::Block as BlockT>::Hash,
+        at: Hash,
         source: TransactionSource,
-        extrinsic: Arc<<Self::Block as BlockT>::Extrinsic>,
+        extrinsic: Arc<OpaqueExtrinsic>,
         priority: ValidateTransactionPriority,
-    ) -> Result<TransactionValidity, Self::Error> {
+    ) -> Result<TransactionValidity, Error> {
         if source == TransactionSource::InBlock {
-            return self.api.validate_transaction(at, source, extrinsic, priority).await;
+            return self.checks.check(at, source, extrinsic, priority).await;
         }
         let at = if Self::is_sent(source, priority) { (self.best)() } else { at };
         let block = self.api.resolve_block_number(at)?.unique_saturated_into();
@@ -142,11 +150,11 @@ impl<Api: ChainApi> ChainApi for Throttled<Api> {
                 return Ok(Ok(valid));
             }
         }
-        let answer = self.api.validate_transaction(at, source, extrinsic.clone(), priority).await?;
+        let answer = self.checks.check(at, source, extrinsic.clone(), priority).await?;
         let best = (self.best)();
         let (answer, block) = if answer.is_err() && at != best {
             let block = self.api.resolve_block_number(best)?.unique_saturated_into();
-            (self.api.validate_transaction(best, source, extrinsic, priority).await?, block)
+            (self.checks.check(best, source, extrinsic, priority).await?, block)
         } else {
             (answer, block)
         };
@@ -158,50 +166,34 @@ impl<Api: ChainApi> ChainApi for Throttled<Api> {
 
     fn validate_transaction_blocking(
         &self,
-        at: <Self::Block as BlockT>::Hash,
+        at: Hash,
         source: TransactionSource,
-        extrinsic: Arc<<Self::Block as BlockT>::Extrinsic>,
-    ) -> Result<TransactionValidity, Self::Error> {
+        extrinsic: Arc<OpaqueExtrinsic>,
+    ) -> Result<TransactionValidity, Error> {
         self.api.validate_transaction_blocking(at, source, extrinsic)
     }
 
-    fn block_id_to_number(&self, at: &BlockId<Self::Block>) -> Result<Option<NumberFor<Self::Block>>, Self::Error> {
+    fn block_id_to_number(&self, at: &BlockId<Block>) -> Result<Option<NumberFor<Block>>, Error> {
         self.api.block_id_to_number(at)
     }
 
-    fn block_id_to_hash(
-        &self,
-        at: &BlockId<Self::Block>,
-    ) -> Result<Option<<Self::Block as BlockT>::Hash>, Self::Error> {
+    fn block_id_to_hash(&self, at: &BlockId<Block>) -> Result<Option<Hash>, Error> {
         self.api.block_id_to_hash(at)
     }
 
-    fn hash_and_length(
-        &self,
-        extrinsic: &<Self::Block as BlockT>::Extrinsic,
-    ) -> (<Self::Block as BlockT>::Hash, usize) {
+    fn hash_and_length(&self, extrinsic: &OpaqueExtrinsic) -> (Hash, usize) {
         self.api.hash_and_length(extrinsic)
     }
 
-    async fn block_body(
-        &self,
-        at: <Self::Block as BlockT>::Hash,
-    ) -> Result<Option<Vec<<Self::Block as BlockT>::Extrinsic>>, Self::Error> {
+    async fn block_body(&self, at: Hash) -> Result<Option<Vec<OpaqueExtrinsic>>, Error> {
         self.api.block_body(at).await
     }
 
-    fn block_header(
-        &self,
-        at: <Self::Block as BlockT>::Hash,
-    ) -> Result<Option<<Self::Block as BlockT>::Header>, Self::Error> {
+    fn block_header(&self, at: Hash) -> Result<Option<Header>, Error> {
         self.api.block_header(at)
     }
 
-    fn tree_route(
-        &self,
-        from: <Self::Block as BlockT>::Hash,
-        to: <Self::Block as BlockT>::Hash,
-    ) -> Result<TreeRoute<Self::Block>, Self::Error> {
+    fn tree_route(&self, from: Hash, to: Hash) -> Result<TreeRoute<Block>, Error> {
         self.api.tree_route(from, to)
     }
 }

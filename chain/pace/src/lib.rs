@@ -1,11 +1,13 @@
 //! How a validator fills a block: how long it takes extrinsics so that the block is made in time, and which free calls it
-//! tries. And how often its pool checks again what waits.
+//! tries. And how its pool checks extrinsics: in which batches, and how often again.
 
 mod answers;
+mod batches;
 mod free_calls;
 mod rechecks;
 
 pub use answers::Answers;
+pub use batches::{Batches, CheckOf};
 pub use free_calls::FreeCalls;
 pub use rechecks::Rechecks;
 use std::{

@@ -2,11 +2,15 @@
 
 use crate::{
     configs::consensus::BABE_EPOCH, genesis, AccountId, Balance, Block, Bytes, Executive, Header, Historical,
-    InherentDataExt, Nonce, Runtime, RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, VERSION,
+    InherentDataExt, Nonce, Runtime, RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, UncheckedExtrinsic,
+    VERSION,
 };
 use alloc::vec::Vec;
-use codec::Encode;
-use frame_support::{genesis_builder_helper::get_preset, traits::KeyOwnerProofSystem};
+use codec::{DecodeLimit, Encode};
+use frame_support::{
+    genesis_builder_helper::get_preset, storage::with_transaction_unchecked, traits::KeyOwnerProofSystem,
+    MAX_EXTRINSIC_DEPTH,
+};
 use sp_api::impl_runtime_apis;
 use sp_consensus_grandpa::AuthorityList;
 use sp_core::{crypto::KeyTypeId, OpaqueMetadata};
@@ -14,7 +18,7 @@ use sp_inherents::{CheckInherentsResult, InherentData};
 use sp_runtime::{
     traits::{Block as BlockT, NumberFor},
     transaction_validity::{TransactionSource, TransactionValidity},
-    ApplyExtrinsicResult, ExtrinsicInclusionMode,
+    ApplyExtrinsicResult, ExtrinsicInclusionMode, OpaqueExtrinsic, TransactionOutcome,
 };
 
 /// Reads metadata as it is on every chain of this runtime, so that clients can be made for a runtime. The lengths of an
@@ -25,6 +29,19 @@ fn with_default_constants<R>(read: impl FnOnce() -> R) -> R {
     pallet_gantry_validators::EpochSlots::<Runtime>::kill();
     pallet_gantry_validators::SlotMs::<Runtime>::kill();
     read()
+}
+
+/// Checks a transaction and drops what that changes, so that the next check finds the state of the block.
+fn validate_alone(
+    source: TransactionSource,
+    transaction: &OpaqueExtrinsic,
+    block_hash: <Block as BlockT>::Hash,
+) -> Option<TransactionValidity> {
+    let encoded = transaction.encode();
+    let decoded = UncheckedExtrinsic::decode_all_with_depth_limit(MAX_EXTRINSIC_DEPTH, &mut &encoded[..]).ok()?;
+    Some(with_transaction_unchecked(|| {
+        TransactionOutcome::Rollback(Executive::validate_transaction(source, decoded, block_hash))
+    }))
 }
 
 impl_runtime_apis! {
@@ -90,6 +107,16 @@ impl_runtime_apis! {
             block_hash: <Block as BlockT>::Hash,
         ) -> TransactionValidity {
             Executive::validate_transaction(source, tx, block_hash)
+        }
+    }
+
+    impl gantry_runtime_api::BatchValidation<Block> for Runtime {
+        fn validate_transactions(
+            source: TransactionSource,
+            transactions: Vec<OpaqueExtrinsic>,
+            block_hash: <Block as BlockT>::Hash,
+        ) -> Vec<Option<TransactionValidity>> {
+            transactions.iter().map(|transaction| validate_alone(source, transaction, block_hash)).collect()
         }
     }
 

@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "4e44e0baa99415973339f056e2b8f2332787510e6566f9d82349379c14b98fd6"
+METADATA_SHA256: Final = "ab248695b65a33725d8144be143edfd0e7d7f8720a84e62929f302c9946d7df9"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4

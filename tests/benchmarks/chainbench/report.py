@@ -187,7 +187,14 @@ def _import(imported: Imported) -> tuple[str, dict[str, float], Figure]:
 
 # Of whose time there is a row of its own where several validators share the processors.
 _TASKS = {
-    "pool": ("transaction-pool-task-0", "transaction-pool-task-1", "txpool-background", "on-transaction-imported"),
+    "pool": (
+        "transaction-checks-0",
+        "transaction-checks-1",
+        "transaction-pool-task-0",
+        "transaction-pool-task-1",
+        "txpool-background",
+        "on-transaction-imported",
+    ),
     "gossip": ("network-transactions-handler", "libp2p-node", "network-worker", "syncing"),
     "grandpa": ("grandpa-voter",),
 }

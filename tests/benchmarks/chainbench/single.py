@@ -59,7 +59,7 @@ _MARGIN_SLOTS = 4
 # Tasks that go through their lives by single extrinsics, to see what one costs.
 _TRACED = 32
 _CHECKS = "substrate_sub_txpool_validations_finished"
-_CHECKERS = ("transaction-pool-task-0", "transaction-pool-task-1")
+_CHECKERS = ("transaction-checks-0", "transaction-checks-1", "transaction-pool-task-0", "transaction-pool-task-1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
         deadline_ms=gantry.deadline,
         priority=gantry.priority,
         queue=gantry.queue,
-        verification="acceptance" if gantry.verification is None else "redundant",
+        verification=gantry.policy,
         placement=place.spec(),
         pods_min=pods_min,
         volumes=volumes,

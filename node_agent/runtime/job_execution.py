@@ -1,4 +1,4 @@
-"""Execution of a job of another host on this machine, as a juror does to compare results: without network and devices."""
+"""Execution of a job of another host on this machine, without network and devices: jurors compare the results."""
 
 from __future__ import annotations
 

@@ -69,15 +69,14 @@ async def add_evidence(chain: ChainPort, task: int, account: str, digest: bytes)
     return [calls.verification_add_evidence(task=task, digest=digest)]
 
 
-async def vote(chain: ChainPort, task: int, juror: Signer, files: VoteFiles, is_right: bool, reason: str) -> Call:
-    """Store a vote with its salt, and return the commitment to it. `is_right`: the complaint is right.
+async def vote(chain: ChainPort, task: int, juror: Signer, files: VoteFiles, wanted: gen.Vote, reason: str) -> Call:
+    """Store a vote with its salt, and return the commitment to it. `wanted`: YES if the complaint is right.
 
     Raises CheckFailed if another vote is stored in this ballot: a second commitment could not be revealed.
     """
     record = await read_dispute(chain, task)
     rules.check_commit(task, record, juror.address, await GantryChain(chain).now_ms())
     key = JuryKey(task, record.ballot.round)
-    wanted = gen.Vote.YES if is_right else gen.Vote.NO
     stored = files.store(key, wanted, reason)
     if stored.vote is not wanted:
         raise CheckFailed(
@@ -113,10 +112,11 @@ def accused_leases(task: TaskAndSpec, accused: Iterable[int]) -> dict[int, gen.L
 async def _check_window(chain: GantryChain, view: TaskView) -> None:
     task, now = await chain.task(view.id), await chain.now_ms()
     window_ms = (await chain.params("Tasks")).dispute_window_ms
-    if task is not None and now - task.record.changed_at >= window_ms:
+    late_ms = 0 if task is None else now - task.record.changed_at - window_ms
+    if task is not None and late_ms >= 0:
         raise CheckFailed(
-            f"the dispute window of task {view.id} ended {(now - task.record.changed_at - window_ms) / 1000:.0f} s ago: "
-            f"it is {window_ms / 1000:g} s long, from the report.",
+            f"the dispute window of task {view.id} ended {late_ms / 1000:.0f} s ago: it is {window_ms / 1000:g} s "
+            "long, from the report.",
             "The result stands. Rate the host after the settlement: gantry task rate.",
             code="window_closed",
         )

@@ -116,7 +116,8 @@ def read_bundle(data: bytes) -> dict[str, bytes]:
     try:
         return unpack(data, MAX_BUNDLE)
     except WireError as error:
-        raise CheckFailed(f"{error}.", "Use the file that gantry dispute open has written.", code="bad_archive") from None
+        hint = "Use the file that gantry dispute open has written."
+        raise CheckFailed(f"{error}.", hint, code="bad_archive") from None
 
 
 def named_by(record: DisputeRecord, digest: bytes) -> tuple[str, ...]:
@@ -163,8 +164,8 @@ def _problems(lease: LeaseOfTask, files: Mapping[str, bytes]) -> list[str]:
     found = []
     result, output = lease.record.result, files.get(OUTPUT_FILE)
     if output is not None and (result is None or hashlib.sha256(output).digest() != result.digest):
-        reported = "none" if result is None else result.digest.hex()
-        found.append(f"its host shows an output with SHA-256 {hashlib.sha256(output).hexdigest()}, and reported {reported}")
+        shown, reported = hashlib.sha256(output).hexdigest(), "none" if result is None else result.digest.hex()
+        found.append(f"its host shows an output with SHA-256 {shown}, and reported {reported}")
     receipt = files.get(RECEIPT_FILE)
     if receipt is not None:
         try:

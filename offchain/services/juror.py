@@ -91,9 +91,7 @@ class Juror:
             return
         found = await self._chain.read_map(storage.verification_disputes, at=head.hash)
         me, voted = self._account.address, {key.task for key in votes}
-        records = {
-            task: record for task, record in found.items() if task in voted or seat_of(record, me) is not None
-        }
+        records = {task: record for task, record in found.items() if task in voted or seat_of(record, me) is not None}
         self._take(DisputesSeen(records, votes, params.dispute_commit_ms))
 
     def _take(self, event: JuryEvent) -> None:
@@ -143,7 +141,8 @@ class Juror:
         for number in record.accused:
             lease = found.lease(number)
             if lease is None:
-                comparisons.append(LeaseComparison(number, Comparison.IMPOSSIBLE, f"lease {number} is not on the chain"))
+                missing = f"lease {number} is not on the chain"
+                comparisons.append(LeaseComparison(number, Comparison.IMPOSSIBLE, missing))
             else:
                 comparisons.append(await self._compare(lease, manifest))
             if comparisons[-1].outcome is Comparison.SAME:

@@ -97,9 +97,7 @@ async def run_worker(
                 serve_worker_metrics(metrics, roles, chain, store, account.address, state),
                 _report_decisions(roles, state_dir, account, answers) as reporting,
             ):
-                await serve(
-                    roles, chain, store, account, tenant, definitions, reporting, state, budget, open_executor
-                )
+                await serve(roles, chain, store, account, tenant, definitions, reporting, state, budget, open_executor)
         finally:
             await chain.close()
 

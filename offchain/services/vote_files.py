@@ -1,7 +1,7 @@
 """Votes of jurors with their salts, one file each, readable by their owner only.
 
-The worker of a juror and `gantry dispute vote` share a folder. A file is complete as soon as it exists, survives a power
-cut, and is never replaced: so a juror commits to one vote only, and can reveal it after a restart.
+The worker of a juror and `gantry dispute vote` share a folder. A file is complete as soon as it exists, survives a
+power cut, and is never replaced: so a juror commits to one vote only, and can reveal it after a restart.
 """
 
 from __future__ import annotations
@@ -85,10 +85,7 @@ class VoteFiles:
 def _read(path: Path) -> StoredVote:
     try:
         fields: Any = json.loads(secret_file.read(path, _LARGEST))
-        salt = bytes.fromhex(fields["salt"])
-        if len(salt) != SALT_BYTES:
-            raise ValueError(f"a salt of {len(salt)} bytes")
-        return StoredVote(Vote(fields["vote"]), salt, str(fields["reason"]))
+        return StoredVote(Vote(fields["vote"]), _salt(fields["salt"]), str(fields["reason"]))
     except FileNotFoundError:
         raise
     except secret_file.OthersMayReadError:
@@ -98,3 +95,10 @@ def _read(path: Path) -> StoredVote:
             f"The vote {path} cannot be read: {error}.",
             "Move the file away. A vote that was committed with its salt cannot be revealed then.",
         ) from None
+
+
+def _salt(text: str) -> bytes:
+    salt = bytes.fromhex(text)
+    if len(salt) != SALT_BYTES:
+        raise ValueError(f"a salt of {len(salt)} bytes, and it needs {SALT_BYTES}")
+    return salt

@@ -14,6 +14,7 @@ from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import run
 from offchain.cli.operator.notifier import notifier
+from offchain.cli.operator.worker_run import check_network, metrics_address, run_worker_roles
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.indexer.rows import PARTITION_BLOCKS
 from offchain.schema.protocol.gateway import DEFAULT_PORT
@@ -49,7 +50,9 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
         ) -> None:
             folder = state_dir or network.user_state_dir() / name
             command(
-                lambda roles: _run(roles, common, folder, metrics=metrics, definitions=definitions, answers=answers)
+                lambda roles: run_worker_roles(
+                    roles, common, folder, metrics=metrics, definitions=definitions, answers=answers
+                )
             )
 
         return options.with_options(work, (_SIGNS, policy_files.policy_options, _answers, _metrics, _state_dir(name)))
@@ -130,7 +133,7 @@ def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path 
     Example:
       gantry worker settler --account //Dave
     """
-    _run(("settler",), common, state_dir or network.user_state_dir() / "settler", metrics=metrics)
+    run_worker_roles(("settler",), common, state_dir or network.user_state_dir() / "settler", metrics=metrics)
 
 
 @worker.command()
@@ -150,7 +153,9 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
       gantry worker autoscaler --account scaler --tenant 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y
     """
     owner = None if tenant is None else accounts.address_of(tenant)
-    _run(("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner, metrics=metrics)
+    run_worker_roles(
+        ("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner, metrics=metrics
+    )
 
 
 @worker.command()
@@ -175,7 +180,9 @@ def verifier(common: options.CommonOptions, budget: int, metrics: str | None, st
       gantry verifier run --account verifier-1 --password-file verifier-1.password
       gantry worker verifier --account //Dave --challenge-budget 10
     """
-    _run(("verifier",), common, state_dir or network.user_state_dir() / "verifier", metrics=metrics, budget=budget)
+    run_worker_roles(
+        ("verifier",), common, state_dir or network.user_state_dir() / "verifier", metrics=metrics, budget=budget
+    )
 
 
 @worker.command()
@@ -226,7 +233,7 @@ def indexer(
     """
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
-    served = _metrics_address(metrics)
+    served = metrics_address(metrics)
     chosen = network.choose_node(common.url)
     address = network.choose_index(index)
     run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served, report_daily))
@@ -353,7 +360,7 @@ def gateway(
         )
     elif index is not None:
         raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")
-    run(_check_network(common))
+    run(check_network(common))
     chosen = network.choose_node(common.url)
     run(
         run_gateway(
@@ -364,7 +371,7 @@ def gateway(
                 public=public,
                 genesis=chosen.genesis_hash,
                 api=api,
-                metrics=_metrics_address(metrics),
+                metrics=metrics_address(metrics),
             )
         )
     )
@@ -373,39 +380,3 @@ def gateway(
 def _demo_values() -> dict[str, str]:
     """Return the variables that a local network sets for its demo, once it has made its image."""
     return {name: value for name, value in network.environment().items() if name.startswith("GANTRY_DEMO_")}
-
-
-async def _check_network(common: options.CommonOptions) -> None:
-    """Check the network before the worker starts; a running worker waits for its node."""
-    async with common.connected():
-        pass
-
-
-def _run(
-    roles: tuple[str, ...],
-    common: options.CommonOptions,
-    state_dir: Path,
-    tenant: str | None = None,
-    definitions: SchedulerConfig | None = None,
-    answers: str | None = None,
-    metrics: str | None = None,
-    budget: int = 0,
-) -> None:
-    from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
-
-    address = None if answers is None else parse_address(answers, "answers")
-    served = _metrics_address(metrics)
-    # A wrong network is reported before the password is asked for.
-    run(_check_network(common))
-    signer = common.open_account()
-    chosen = network.choose_node(common.url)
-    run(
-        run_worker(
-            roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served, budget
-        )
-    )
-
-
-def _metrics_address(given: str | None) -> tuple[str, int] | None:
-    """Return host and port of --metrics; None without it."""
-    return None if given is None else parse_address(given, "metrics")

@@ -190,9 +190,7 @@ def _seen(state: JuryState, event: DisputesSeen, now: int) -> tuple[JuryState, t
     return replace(state, busy=state.busy | waits_for, warned={**state.warned, **warned}), tuple(wanted)
 
 
-def _due(
-    state: JuryState, key: JuryKey, record: DisputeRecord, commit_ms: int, now: int
-) -> Iterator[JuryCommand]:
+def _due(state: JuryState, key: JuryKey, record: DisputeRecord, commit_ms: int, now: int) -> Iterator[JuryCommand]:
     seat = seat_of(record, state.me)
     if seat is None:
         return
@@ -212,9 +210,7 @@ def _due(
         yield from _call(state, RevealJuryVote(key, state.votes[key]), now)
 
 
-def _due_vote(
-    state: JuryState, key: JuryKey, record: DisputeRecord, commit_ms: int, now: int
-) -> Iterator[JuryCommand]:
+def _due_vote(state: JuryState, key: JuryKey, record: DisputeRecord, commit_ms: int, now: int) -> Iterator[JuryCommand]:
     """Yield the next step to a commitment: execute, store the vote, submit the commitment; or warn the operator."""
     stored = state.votes.get(key)
     if stored is not None:
@@ -228,9 +224,9 @@ def _due_vote(
     found, again_at = state.judged.get(key, (None, 0))
     if found is not None:
         yield from _warning(state, key, record.until, commit_ms, found.reason, now)
-    if (found is None or found.kind is JudgementKind.NOT_YET) and now >= again_at:
-        if not state.is_busy(ExecuteAccused, key):
-            yield ExecuteAccused(key, record)
+    is_open = found is None or found.kind is JudgementKind.NOT_YET
+    if is_open and now >= again_at and not state.is_busy(ExecuteAccused, key):
+        yield ExecuteAccused(key, record)
 
 
 def _warning(

@@ -245,8 +245,6 @@ def check_kind(
     if kind == "job" and services and (gantry.kind is not None or "kind" not in gantry.written):
         _check_first_service(services[0], problems)
     compared = gantry.replicas is not None
-    if gantry.verification == "deterministic":
-        _check_deterministic(gantry, services, problems)
     checkpoint, result, survival = gantry.checkpoint, gantry.result, gantry.place("survival")
     if compared and gantry.spot is not None:
         message = "a job whose results are compared cannot be spot"
@@ -274,8 +272,10 @@ def check_kind(
         problems.add(gantry.place("snapshot"), "a snapshot is part of the data of an earlier rental", hint)
 
 
-def _check_deterministic(gantry: GantrySection, services: Sequence[ParsedService], problems: Problems) -> None:
+def check_deterministic(gantry: GantrySection, services: Sequence[ParsedService], problems: Problems) -> None:
     """Check what a job cannot have that jurors are to execute again: they have the manifest and the images only."""
+    if gantry.verification != "deterministic":
+        return
     at = gantry.place("verification")
     if len(services) > 1:
         message = f"a deterministic job has one service, and there are {len(services)}"

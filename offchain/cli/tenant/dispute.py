@@ -34,8 +34,8 @@ _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group(
-    epilog="docs/disputes.md explains the phases, what jurors get to see, and what is judged automatically. The loser of "
-    "a dispute loses its stake."
+    epilog="docs/disputes.md explains the phases, what jurors get to see, and what is judged automatically. The loser "
+    "of a dispute loses its stake."
 )
 def dispute() -> None:
     """Dispute results, and judge disputes as a juror.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gantry.errors import ProgramFailed, ResultUnavailable, TaskFailed
 from gantry.values import OpenedDispute, PodBill, TaskCost, TaskResult
@@ -202,17 +202,17 @@ class AsyncTask:
 
     async def vote_on_dispute(
         self,
-        complaint_is_right: bool,
+        answer: Literal["yes", "no"],
         *,
         reason: str = "",
-        state_dir: str | Path | None = None,  # noqa: FBT001
+        state_dir: str | Path | None = None,
     ) -> None:
-        """Commit to a vote as a juror. The vote is stored before, in the folder of the juror's worker.
+        """Commit to a vote as a juror: yes if the complaint is right.
 
-        It has to be revealed: by `gantry juror run` with the same folder, or :meth:`reveal_vote`. Raises GantryError.
+        The vote is stored before, in the folder of the juror's worker. It has to be revealed: by `gantry juror run` with the same folder, or :meth:`reveal_vote`. Raises GantryError.
         """
         files = await self._votes(state_dir)
-        wanted = Vote.YES if complaint_is_right else Vote.NO
+        wanted = Vote.YES if answer == "yes" else Vote.NO
         await disputes.cast_vote(self._chain, self.number, self._signer, files, wanted, reason, quiet=True)
 
     async def reveal_vote(self, *, state_dir: str | Path | None = None) -> None:

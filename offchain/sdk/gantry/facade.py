@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from gantry.client import AsyncNetwork, AsyncTask, Notify, _ignore, connect_async
 from gantry.functions import RemoteFunction
@@ -143,13 +143,13 @@ class RemoteTask:
 
     def vote_on_dispute(
         self,
-        complaint_is_right: bool,
+        answer: Literal["yes", "no"],
         *,
         reason: str = "",
-        state_dir: str | Path | None = None,  # noqa: FBT001
+        state_dir: str | Path | None = None,
     ) -> None:
         """See :meth:`gantry.AsyncTask.vote_on_dispute`."""
-        self._runner.run(self._task.vote_on_dispute(complaint_is_right, reason=reason, state_dir=state_dir))
+        self._runner.run(self._task.vote_on_dispute(answer, reason=reason, state_dir=state_dir))
 
     def reveal_vote(self, *, state_dir: str | Path | None = None) -> None:
         """See :meth:`gantry.AsyncTask.reveal_vote`."""

@@ -62,7 +62,7 @@ class TaskCost:
 
 @dataclass(frozen=True, slots=True)
 class OpenedDispute:
-    """A dispute that was opened. `file`: the archive of its evidence on this machine; `sha256`: its digest on the chain.
+    """A dispute that was opened. `file`: the archive of its evidence on this machine; `sha256`: its digest.
 
     `problems`: what a host did not send, or what differs from the chain.
     """

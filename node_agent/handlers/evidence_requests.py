@@ -39,10 +39,16 @@ NewestReceipt = Callable[[int], Awaitable[SignedReceipt | None]]
 async def check_juror(chain: GantryChain, lease: LeaseOfTask, request: Request) -> None:
     """Refuse the request unless its account is on the present jury of a dispute that accuses this lease."""
     record = await _dispute(chain, lease.task.id)
-    if record is None or lease.id not in record.accused or not is_on_jury(record, request.account):
+    if record is None or lease.id not in record.accused:
+        raise refused(
+            Code.NOT_YOUR_LEASE,
+            f"Lease {lease.id} does not belong to {request.tenant}, and no dispute accuses it.",
+            "Sign with the account that submitted the task; jurors get evidence while their ballot is open.",
+        )
+    if not is_on_jury(record, request.account):
         raise refused(
             Code.NOT_ON_JURY,
-            f"{request.account} is neither the tenant of lease {lease.id} nor on the jury of a dispute about it.",
+            f"{request.account} is not on the jury of the dispute about lease {lease.id} now.",
             f"Sign with the account of a juror; gantry dispute show {lease.task.id} shows the jury.",
         )
 

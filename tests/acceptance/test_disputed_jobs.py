@@ -183,7 +183,7 @@ async def evidence_is_for_the_tenant_and_the_jury(network: Network, task: int, m
     """Open the dispute, and wait for its jury."""
     with pytest.raises(HostRefused) as refused:
         await network.asked(task, STRANGER)
-    assert refused.value.refusal.code is Code.NOT_ON_JURY
+    assert refused.value.refusal.code is Code.NOT_YOUR_LEASE
     stored = await network.opened(task)
     assert stored.bundle.problems == ()
     members = read_bundle(stored.path.read_bytes())
@@ -201,8 +201,9 @@ async def evidence_is_for_the_tenant_and_the_jury(network: Network, task: int, m
     assert set(drawn.fields["members"]) == {juror.address for juror in JURY}
     shown = await disputes.fetch_evidence(network.chain.link, task, FERDIE, tuple(opened.fields["accused"]))
     assert shown.digest == stored.bundle.digest, "a juror gets what the tenant named on the chain"
-    with pytest.raises(HostRefused):
+    with pytest.raises(HostRefused) as refused:
         await network.asked(task, STRANGER)
+    assert refused.value.refusal.code is Code.NOT_ON_JURY
     with pytest.raises(CheckFailed, match="is not on the jury"):
         await network.vote(task, STRANGER, gen.Vote.NO)
 

@@ -209,7 +209,8 @@ class AsyncTask:
     ) -> None:
         """Commit to a vote as a juror: yes if the complaint is right.
 
-        The vote is stored before, in the folder of the juror's worker. It has to be revealed: by `gantry juror run` with the same folder, or :meth:`reveal_vote`. Raises GantryError.
+        The vote is stored before, in the folder of the juror's worker. It has to be revealed: by `gantry juror run`
+        with the same folder, or :meth:`reveal_vote`. Raises GantryError.
         """
         files = await self._votes(state_dir)
         wanted = Vote.YES if answer == "yes" else Vote.NO

@@ -1,0 +1,83 @@
+"""Jurors execute a job with every driver as its host did: the same output has the same digest."""
+
+import asyncio
+import hashlib
+from dataclasses import replace
+
+import driver_cases as case
+import pytest
+
+from node_agent.runtime.job_execution import PodExecutor
+from offchain.adapters.chain.typed import LeaseOfTask, TaskAndSpec
+from offchain.errors import ExecutionFailed
+from offchain.ports import ExecutedResult
+from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.manifest.parse import parse_manifest
+from offchain.schema.manifest.types import Manifest
+from tests.support.chain_records import NO_GPU, task_record, task_spec
+from tests.support.dispute_records import ended_lease
+
+TEXT = f"""
+services:
+  job:
+    image: tool@sha256:{"ab" * 32}
+    deploy: {{resources: {{limits: {{cpus: "1", memory: 64MiB}}}}}}
+x-gantry:
+  price: {{max_per_hour: "1 GTY"}}
+  duration: 10m
+  verification: deterministic
+""".encode()
+
+
+def job(setup, command) -> tuple[LeaseOfTask, Manifest]:
+    """The lease of an ended job with this command, and its manifest."""
+    manifest = parse_manifest(TEXT)
+    service = replace(manifest.main, image=setup.image, command=command)
+    task, pod, generation = lease_parts(setup.pod(command).lease)
+    spec = task_spec(resources=gen.Resources(1_000, 64, 1, NO_GPU))
+    record = replace(ended_lease(case.HOST, bytes(32)), pod=pod, generation=generation)
+    found = TaskAndSpec(task, task_record("5Tenant", leases=(record,)), spec)
+    return LeaseOfTask(setup.leases[-1], found, record), replace(manifest, services=(service,))
+
+
+async def test_an_execution_gives_what_a_host_reports_and_leaves_nothing(setup):
+    executor = PodExecutor(setup.driver, case.HOST)
+    lease, manifest = job(setup, case.HELLO)
+    for _ in range(2):
+        found = await executor.execute(lease, manifest)
+        assert found == ExecutedResult(hashlib.sha256(b"out\n").digest(), 0)
+    assert lease.id not in await setup.driver.leases()
+
+
+async def test_the_exit_code_is_part_of_the_result(setup):
+    lease, manifest = job(setup, case.EXIT_3)
+    assert (await PodExecutor(setup.driver, case.HOST).execute(lease, manifest)).exit_code == 3
+
+
+async def test_an_interrupted_execution_leaves_nothing_and_the_next_one_starts_anew(setup):
+    executor = PodExecutor(setup.driver, case.HOST)
+    lease, manifest = job(setup, case.SLEEP)
+    running = asyncio.create_task(executor.execute(lease, manifest))
+    async with asyncio.timeout(60):
+        while lease.id not in await setup.driver.leases():
+            await asyncio.sleep(0.01)  # the engine announces no containers of others
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert lease.id not in await setup.driver.leases()
+
+
+async def test_an_image_that_is_nowhere_is_no_execution(setup):
+    lease, manifest = job(setup, case.HELLO)
+    missing = replace(manifest, services=(replace(manifest.main, image=case.MISSING),))
+    with pytest.raises(ExecutionFailed) as failed:
+        await PodExecutor(setup.driver, case.HOST).execute(lease, missing)
+    assert failed.value.message
+
+
+async def test_more_than_the_lease_was_for_is_not_executed(setup):
+    lease, manifest = job(setup, case.HELLO)
+    greedy = replace(manifest, services=(replace(manifest.main, memory_mib=65),))
+    with pytest.raises(ExecutionFailed, match="The manifest asks for 65 MiB of memory, the lease is for 64"):
+        await PodExecutor(setup.driver, case.HOST).execute(lease, greedy)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from offchain.adapters.keys import secret_file
 from offchain.core.disputes.jury_duties import JuryKey
 from offchain.core.verifier.duties import StoredVote
-from offchain.errors import OurError, StoreCorrupt
+from offchain.errors import OurError, StoreCorrupt, StoreStuck
 from offchain.files import sync_folder
 from offchain.schema.chain_types._generated_chain import Vote
 
@@ -52,7 +52,7 @@ class VoteFiles:
     def store(self, key: JuryKey, vote: Vote, reason: str) -> StoredVote:
         """Store a vote with a new salt, and return the stored one: an earlier vote in this ballot is not replaced.
 
-        The vote is on the disk when this returns. Blocks; raises OurError.
+        The vote is on the disk when this returns. Blocks. Raises StoreStuck where it cannot be written, StoreCorrupt.
         """
         made = StoredVote(vote, secrets.token_bytes(SALT_BYTES), reason[:_MOST_REASON])
         text = json.dumps({"v": 1, "vote": made.vote.value, "salt": made.salt.hex(), "reason": made.reason})
@@ -68,9 +68,9 @@ class VoteFiles:
                 part.unlink(missing_ok=True)
             sync_folder(self._folder)
         except OSError as error:
-            raise OurError(
+            raise StoreStuck(
                 f"The vote about task {key.task} cannot be stored in {self._folder}: {error.strerror}.",
-                "Free some disk, or choose another --state-dir. Nothing was sent.",
+                "Free some disk. Nothing was sent.",
             ) from None
         return made
 

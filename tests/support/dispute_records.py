@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from offchain.schema.chain_types import _generated_chain as gen
-from tests.support.chain_records import lease, task_spec, zeroed
+from tests.support.chain_records import lease, zeroed
 from tests.support.challenge_records import seat
 
-__all__ = ["COMMIT_MS", "ME", "OPENER", "PROVIDER", "TENANT", "UNTIL", "dispute", "ended_lease", "params", "seat", "task_spec"]
+__all__ = ["COMMIT_MS", "ME", "OPENER", "PROVIDER", "TENANT", "UNTIL", "dispute", "ended_lease", "params", "seat"]
 
 ME, TENANT, PROVIDER, OPENER = "5Me", "5Tenant", "5Provider", "5Tenant"
 UNTIL, COMMIT_MS = 1_000_000, 60_000

@@ -147,8 +147,8 @@ async def reveal_vote(
 
 async def until_reveals(chain: ChainPort, task: int, juror: Signer) -> None:
     """Wait until the juror may reveal its vote. Raises CliError if the ballot ends before."""
-    async for head in chain.finalized():
-        record = await GantryChain(chain).read(storage.verification_disputes, task, at=head.hash)
+    async for _ in chain.best():
+        record = await GantryChain(chain).read(storage.verification_disputes, task)
         if not _awaits_reveal(record, juror.address):
             raise CliError(
                 f"the ballot about task {task} is over, and nothing was revealed: too few jurors committed in time, or "

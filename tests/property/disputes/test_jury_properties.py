@@ -10,6 +10,7 @@ from offchain.core.disputes.jury_duties import (
     ExecuteAccused,
     Judged,
     JuryCallEnded,
+    JuryEvent,
     JuryKey,
     JuryState,
     JuryVoteStored,
@@ -33,42 +34,57 @@ STEPS = st.lists(
 @settings(max_examples=examples(150))
 @given(STEPS)
 def test_only_one_vote_is_ever_committed_and_only_the_stored_one_is_revealed(steps: list[tuple[str, int]]) -> None:
-    state = JuryState(ME)
-    disk: dict[JuryKey, StoredVote] = {}
-    on_chain: StoredVote | None = None
-    pending: list[object] = []
-    now = UNTIL - COMMIT_MS
+    world = World()
     for what, choice in steps:
-        now += 500
-        commands: tuple[object, ...] = ()
+        world.step(what, choice)
+        kinds = [type(one) for one in world.pending]
+        assert len(kinds) == len(set(kinds)), "nothing is begun twice"
+
+
+class World:
+    """A juror with its disk, a chain with its commitment, and a person who may vote, too."""
+
+    def __init__(self) -> None:
+        self.state = JuryState(ME)
+        self.disk: dict[JuryKey, StoredVote] = {}
+        self.on_chain: StoredVote | None = None
+        self.pending: list[object] = []
+        self.now = UNTIL - COMMIT_MS
+
+    def step(self, what: str, choice: int) -> None:
+        self.now += 500
         if what == "block":
-            committed = on_chain is not None
+            committed = self.on_chain is not None
             phase = DisputePhase.REVEALING if committed else DisputePhase.COMMITTING
             record = dispute(phase, seat(ME, bytes(32) if committed else None))
-            state, commands = handle_jury(state, DisputesSeen({7: record}, dict(disk), COMMIT_MS), now)
+            self.take(DisputesSeen({7: record}, dict(self.disk), COMMIT_MS))
         elif what == "restart":
-            state, pending = JuryState(ME), []
+            self.state, self.pending = JuryState(ME), []
         elif what == "person":
-            disk.setdefault(KEY, StoredVote(list(Vote)[choice % 2], bytes([choice] * 32), "a person"))
-        for one in [one for one in pending if _belongs(one, what)][:1]:
-            pending.remove(one)
-            if isinstance(one, ExecuteAccused):
-                state, commands = handle_jury(state, Judged(KEY, Judgement(list(JudgementKind)[choice], "")), now)
-            elif isinstance(one, StoreJuryVote):
-                stored = disk.setdefault(KEY, StoredVote(one.vote, bytes([10 + choice] * 32), ""))
-                state, commands = handle_jury(state, JuryVoteStored(KEY, stored), now)
-            elif isinstance(one, (CommitJuryVote, RevealJuryVote)):
-                assert one.stored == disk[KEY], "a vote is on the disk before it is sent"
-                refused = choice == 0
-                if isinstance(one, CommitJuryVote) and not refused:
-                    assert on_chain in (None, one.stored)
-                    on_chain = one.stored
-                if isinstance(one, RevealJuryVote):
-                    assert one.stored == on_chain
-                state, commands = handle_jury(state, JuryCallEnded(one, refused), now)
-        pending += [one for one in commands if not isinstance(one, WarnJuror)]
-        kinds = [type(one) for one in pending]
-        assert len(kinds) == len(set(kinds)), "nothing is begun twice"
+            self.disk.setdefault(KEY, StoredVote(list(Vote)[choice % 2], bytes([choice] * 32), "a person"))
+        for one in [one for one in self.pending if _belongs(one, what)][:1]:
+            self.pending.remove(one)
+            self.take(self.outcome(one, choice))
+
+    def take(self, event: JuryEvent) -> None:
+        self.state, commands = handle_jury(self.state, event, self.now)
+        self.pending += [one for one in commands if not isinstance(one, WarnJuror)]
+
+    def outcome(self, command: object, choice: int) -> JuryEvent:
+        if isinstance(command, ExecuteAccused):
+            return Judged(KEY, Judgement(list(JudgementKind)[choice], ""))
+        if isinstance(command, StoreJuryVote):
+            stored = self.disk.setdefault(KEY, StoredVote(command.vote, bytes([10 + choice] * 32), ""))
+            return JuryVoteStored(KEY, stored)
+        assert isinstance(command, (CommitJuryVote, RevealJuryVote))
+        assert command.stored == self.disk[KEY], "a vote is on the disk before it is sent"
+        refused = choice == 0
+        if isinstance(command, CommitJuryVote) and not refused:
+            assert self.on_chain in (None, command.stored)
+            self.on_chain = command.stored
+        if isinstance(command, RevealJuryVote):
+            assert command.stored == self.on_chain
+        return JuryCallEnded(command, refused)
 
 
 def _belongs(command: object, what: str) -> bool:

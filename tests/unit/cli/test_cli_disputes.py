@@ -39,13 +39,18 @@ def sent(world: World) -> list[Call]:
     def effects(call: Call, _account: str) -> list[Any]:
         calls.append(call)
         if call.function == "open_dispute":
-            put(world, dispute(DisputePhase.HEARING, opener=CHARLIE, tenant=CHARLIE, accused=tuple(call.args["accused"])))
+            put(
+                world,
+                dispute(DisputePhase.HEARING, opener=CHARLIE, tenant=CHARLIE, accused=tuple(call.args["accused"])),
+            )
             Tasks(world.chain).change(0, state=gen.TaskStateDisputed())
         return []
 
     tasks = Tasks(world.chain)
     tasks.clear()
-    tasks.submit(CHARLIE, replace(task_spec(), manifest_digest=hashlib.sha256(TEXT).digest()), manifest=TEXT, now=REPORTED_AT)
+    tasks.submit(
+        CHARLIE, replace(task_spec(), manifest_digest=hashlib.sha256(TEXT).digest()), manifest=TEXT, now=REPORTED_AT
+    )
     tasks.change(0, state=gen.TaskStateReported(), leases=(the_lease(0),))
     world.put("Verification", "Params", (), params(min_verifiers=3))
     for who in (DAVE, EVE):
@@ -66,8 +71,9 @@ def at(world: World, now: int) -> None:
 # --- open ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("host")
 def test_a_dispute_names_the_digest_of_the_evidence_that_is_stored(
-    world: World, host: RealHost, sent: list[Call], tmp_path: Path
+    world: World, sent: list[Call], tmp_path: Path
 ) -> None:
     (tmp_path / "report.txt").write_bytes(b"rows 3 to 5 are wrong")
     output = tmp_path / "evidence.tar"
@@ -160,7 +166,11 @@ def test_a_dispute_is_shown_with_jury_stakes_and_evidence(world: World, sent: li
     archive.write_bytes(b"what the tenant kept")
     named = gen.Evidence(CHARLIE, hashlib.sha256(b"what the tenant kept").digest(), 0)
     record = dispute(
-        DisputePhase.REVEALING, seat(DAVE.address, bytes(32), Vote.YES), seat(EVE.address), tenant=CHARLIE, opener=CHARLIE
+        DisputePhase.REVEALING,
+        seat(DAVE.address, bytes(32), Vote.YES),
+        seat(EVE.address),
+        tenant=CHARLIE,
+        opener=CHARLIE,
     )
     put(world, replace(record, evidence=(named,), accused=(LEASE,)))
     found = world.json("dispute", "show", "0", "--check", archive)
@@ -250,8 +260,11 @@ def test_evidence_is_named_in_the_hearing(world: World, sent: list[Call], tmp_pa
     assert "is no party" in world.run("dispute", "add-evidence", "0", tmp_path / "answer", *JUROR)[2]
 
 
-def test_a_juror_sees_its_seats(world: World, sent: list[Call]) -> None:
-    world.put("Verification", "Verifiers", DAVE.address, gen.VerifierRecord(STAKE, gen.VerifierStatusActive(), 1).encode())
+@pytest.mark.usefixtures("sent")
+def test_a_juror_sees_its_seats(world: World) -> None:
+    world.put(
+        "Verification", "Verifiers", DAVE.address, gen.VerifierRecord(STAKE, gen.VerifierStatusActive(), 1).encode()
+    )
     put(world, dispute(DisputePhase.COMMITTING, seat(DAVE.address)))
     found = world.json("juror", "status", *JUROR)
     assert (found["status"], found["bond"], found["duties"]) == ("Active", STAKE, 1)
@@ -263,7 +276,8 @@ def test_a_juror_sees_its_seats(world: World, sent: list[Call]) -> None:
 # --- SDK ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_sdk_has_the_same_verbs(world: World, host: RealHost, sent: list[Call], tmp_path: Path) -> None:
+@pytest.mark.usefixtures("host")
+def test_the_sdk_has_the_same_verbs(world: World, sent: list[Call], tmp_path: Path) -> None:
     with gantry.connect(account="//Charlie") as network:
         task = network.task(0)
         opened = task.open_dispute()

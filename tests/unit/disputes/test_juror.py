@@ -118,9 +118,7 @@ async def test_one_right_result_of_several_rejects_the_dispute_without_further_e
         ("services: {}", "is not valid"),
     ],
 )
-async def test_what_cannot_be_judged_is_left_to_a_person_and_not_executed(
-    tmp_path: Path, text: str, says: str
-) -> None:
+async def test_what_cannot_be_judged_is_left_to_a_person_and_not_executed(tmp_path: Path, text: str, says: str) -> None:
     found = await judged(tmp_path, Executions([]), text=text)
     assert found.kind is JudgementKind.PERSON
     assert says in found.reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator
@@ -51,6 +52,11 @@ class PodExecutor:
         self._driver = driver
         self._host = LocalHost(name, (), sandboxed)
 
+    async def remove_leftovers(self) -> None:
+        """Remove what executions of a killed process have left. Raises DriverError."""
+        for lease in await self._driver.leases():
+            await self._driver.destroy(lease, keep_data=False)
+
     async def execute(self, lease: LeaseOfTask, manifest: Manifest) -> ExecutedResult:
         """Execute the pod of a lease, whose manifest has one service and no GPU. Raises ExecutionFailed."""
         spec = admit_parsed(self._host, executed_lease(lease), manifest)
@@ -68,7 +74,7 @@ class PodExecutor:
 
     async def _run(self, spec: PodSpec) -> ExecutedResult:
         await self._driver.prepare(spec)
-        handle = await self._driver.start(spec, spec.main.service.name, 1)
+        handle = await self._started(spec)
         ending = await self._ending(handle)
         if ending.kind is not EndKind.SELF or ending.no_space:
             why = "the disk was full" if ending.no_space else f"its container was ended from outside ({ending.kind})"
@@ -77,6 +83,15 @@ class PodExecutor:
         if found.too_large:
             raise ExecutionFailed("The output is larger than hosts keep.", transient=False)
         return ExecutedResult(hashlib.sha256(found.data).digest(), ending.exit_code)
+
+    async def _started(self, spec: PodSpec) -> Handle:
+        """Start the container. A cancellation waits until it is started, so that it can be removed."""
+        starting = asyncio.ensure_future(self._driver.start(spec, spec.main.service.name, 1))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.gather(starting, return_exceptions=True)
+            raise
 
     async def _ending(self, handle: Handle) -> Ending:
         async with aclosing(self._driver.watch(handle)) as seen:
@@ -114,4 +129,7 @@ async def docker_executor(settings: ExecutionSettings) -> AsyncIterator[PodExecu
                 transient=False,
             ) from None
         stack.push_async_callback(driver.close)
-        yield PodExecutor(driver, settings.account, sandboxed=driver.sandboxed)
+        executor = PodExecutor(driver, settings.account, sandboxed=driver.sandboxed)
+        with contextlib.suppress(DriverError):  # the next execution of the same lease tries again
+            await executor.remove_leftovers()
+        yield executor

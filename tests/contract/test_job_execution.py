@@ -2,12 +2,13 @@
 
 import asyncio
 import hashlib
+import os
 from dataclasses import replace
 
 import driver_cases as case
 import pytest
 
-from node_agent.runtime.job_execution import PodExecutor
+from node_agent.runtime.job_execution import ExecutionSettings, PodExecutor, docker_executor
 from offchain.adapters.chain.typed import LeaseOfTask, TaskAndSpec
 from offchain.errors import ExecutionFailed
 from offchain.ports import ExecutedResult
@@ -68,6 +69,15 @@ async def test_an_interrupted_execution_leaves_nothing_and_the_next_one_starts_a
     assert lease.id not in await setup.driver.leases()
 
 
+async def test_what_a_killed_process_has_left_is_removed(setup):
+    lease, _ = job(setup, case.SLEEP)
+    spec = setup.pod(case.SLEEP, lease=lease.id)
+    await case.up(setup.driver, spec)
+    assert lease.id in await setup.driver.leases()
+    await PodExecutor(await setup.again(), case.HOST).remove_leftovers()
+    assert lease.id not in await setup.driver.leases()
+
+
 async def test_an_image_that_is_nowhere_is_no_execution(setup):
     lease, manifest = job(setup, case.HELLO)
     missing = replace(manifest, services=(replace(manifest.main, image=case.MISSING),))
@@ -81,3 +91,31 @@ async def test_more_than_the_lease_was_for_is_not_executed(setup):
     greedy = replace(manifest, services=(replace(manifest.main, memory_mib=65),))
     with pytest.raises(ExecutionFailed, match="The manifest asks for 65 MiB of memory, the lease is for 64"):
         await PodExecutor(setup.driver, case.HOST).execute(lease, greedy)
+
+
+@pytest.mark.docker
+async def test_the_worker_opens_an_executor_on_an_engine_and_removes_leftovers(driver, shell_image, tmp_path):
+    """Pods that it executes have no network."""
+    left = case.pod(case.SLEEP, shell_image)
+    await case.up(driver, left)
+    settings = ExecutionSettings(
+        folder=tmp_path, account=case.HOST, docker_host=os.environ["GANTRY_DOCKER_HOST"], runtime=None
+    )
+    manifest = parse_manifest(TEXT)
+    command = ("sh", "-c", "ls /sys/class/net")
+    service = replace(manifest.main, image=shell_image, command=command)
+    task, pod, generation = lease_parts(left.lease)
+    record = replace(ended_lease(case.HOST, bytes(32)), pod=pod, generation=generation)
+    spec = task_spec(resources=gen.Resources(1_000, 64, 1, NO_GPU))
+    lease = LeaseOfTask(left.lease, TaskAndSpec(task, task_record("5Tenant", leases=(record,)), spec), record)
+    async with docker_executor(settings) as executor:
+        assert left.lease not in await driver.leases()
+        found = await executor.execute(lease, replace(manifest, services=(service,)))
+    assert found == ExecutedResult(hashlib.sha256(b"lo\n").digest(), 0)
+
+
+async def test_an_engine_that_does_not_answer_is_named_with_what_to_do(tmp_path):
+    settings = ExecutionSettings(folder=tmp_path, account=case.HOST, docker_host=f"unix://{tmp_path}/none.sock")
+    with pytest.raises(ExecutionFailed, match="--driver none"):
+        async with docker_executor(settings):
+            raise AssertionError("there is no engine")

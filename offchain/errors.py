@@ -88,6 +88,16 @@ class BadValue(OurError):  # noqa: N818
     code = "bad_value"
 
 
+class ExecutionFailed(OurError):  # noqa: N818
+    """A job could not be executed on this machine. `transient`: a later attempt may succeed."""
+
+    code = "execution_failed"
+
+    def __init__(self, message: str, hint: str = "", *, transient: bool) -> None:
+        super().__init__(message, hint)
+        self.transient = transient
+
+
 class StoreCorrupt(OurError):  # noqa: N818
     """The local database is damaged or unusable."""
 

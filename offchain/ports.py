@@ -20,6 +20,7 @@ __all__ = [
     "ChainEvent",
     "ChainPort",
     "DispatchFailure",
+    "ExecutedResult",
     "Inclusion",
     "ItemDocumentation",
     "SignedExtrinsic",
@@ -115,6 +116,14 @@ class SignedExtrinsic:
     nonce: int
     born: int
     valid_until: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedResult:
+    """The result of a job that was executed here: SHA-256 of its output as its host would report it, and exit code."""
+
+    digest: bytes
+    exit_code: int
 
 
 class Signer(Protocol):

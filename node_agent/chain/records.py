@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from dataclasses import replace
 
 from node_agent.core.checkpoints import ReportedCheckpoint, TaskCheckpoints
 from node_agent.core.values import HostLease, LeaseStatus
@@ -10,6 +11,7 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema.chain_types._generated_chain import (
     HostStatusDraining,
     IndexTag,
+    LeaseStateActive,
     LeaseStatePending,
     LeaseStateRetained,
     Survival,
@@ -40,6 +42,12 @@ async def live_leases(
     notice_ms = None if params is None else params.preemption_notice_ms
     timeout_ms = None if params is None else params.start_timeout_ms
     return tuple(_lease(lease, downtime_ms, notice_ms if lease in moves else None, timeout_ms) for lease in live)
+
+
+def executed_lease(lease: LeaseOfTask) -> HostLease:
+    """Return an ended lease of any host as one that this machine executes again, without devices."""
+    active = replace(lease.record, state=LeaseStateActive(), devices=b"")
+    return _lease(replace(lease, record=active), 0, None, None)
 
 
 def start_by_ms(created_at_ms: int, start_timeout_ms: int) -> int:

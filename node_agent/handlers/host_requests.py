@@ -13,6 +13,7 @@ from node_agent.core.states import Pod
 from node_agent.drivers.port import Driver, DriverError, PodGone
 from node_agent.handlers.challenge_requests import check_committee
 from node_agent.handlers.checkpoint_requests import check_requesting_host
+from node_agent.handlers.evidence_requests import check_juror
 from node_agent.logs.lines import (
     LineSplitter,
     LogTail,
@@ -93,6 +94,9 @@ class HostRequests:
         lease = await self._lease(request.lease)
         tenant = lease.task.record.tenant
         if tenant != request.tenant and not await self._acts_for(request.tenant, tenant):
+            if request.op is Op.EVIDENCE:
+                await check_juror(self._chain, lease, request)
+                return
             raise refused(
                 Code.NOT_YOUR_LEASE,
                 f"Lease {request.lease} does not belong to {request.tenant}, nor is that its tenant's proxy.",

@@ -18,6 +18,7 @@ from node_agent.chain.duplicates import other_agent_block, wait_for_silence
 from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.handlers.challenge_requests import ChallengeRequests
+from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.registry_client import RegistryClient
@@ -31,7 +32,7 @@ from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.agent_metrics import AgentMetrics, serve_agent_metrics
 from node_agent.runtime.background import trim_heap
 from node_agent.runtime.journal import EarningsJournal
-from node_agent.runtime.loop_thread import LoopThread
+from node_agent.runtime.loop_thread import LoopThread, bound_to
 from node_agent.runtime.machine_lock import MachineLock
 from node_agent.runtime.settings import (
     AgentSettings,
@@ -154,6 +155,9 @@ async def run_agent(settings: AgentSettings) -> None:
             handlers={
                 **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
                 **ChallengeRequests(asyncio.get_running_loop(), responder.document).handlers(),
+                **EvidenceRequests(
+                    GantryChain(link_chain), state, bound_to(asyncio.get_running_loop(), meter.newest)
+                ).handlers(),
             },
             link=link,
             link_port=link_chain,

@@ -51,6 +51,16 @@ _COMMANDS = {
         "verifier",
         "Judge hosts' proofs of their GPUs: bond a verifier, run it, show its duties.",
     ),
+    "dispute": (
+        "tenant.dispute",
+        "dispute",
+        "Dispute wrong results; show, judge and appeal disputes.",
+    ),
+    "juror": (
+        "operator.juror",
+        "juror",
+        "Judge disputes: run the worker of a juror, show its duties.",
+    ),
     "outbox": (
         "operator.outbox",
         "outbox",

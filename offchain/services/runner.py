@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from offchain.adapters.chain import chain_identity
 from offchain.adapters.chain.chain_identity import continued
@@ -41,9 +41,12 @@ from offchain.services.worker_state import WorkerState
 if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what answers
     from offchain.services.decision_recorder import DecisionSink
     from offchain.services.decision_server import DecisionServer
+    from offchain.services.juror import JobExecutor
     from offchain.services.scheduler import Scheduler
 
-ROLES: Final = ("scheduler", "settler", "autoscaler", "verifier")
+ROLES: Final = ("scheduler", "settler", "autoscaler", "verifier", "juror")
+OpenExecutor: TypeAlias = "Callable[[], contextlib.AbstractAsyncContextManager[JobExecutor]]"
+"""Opens what executes disputed jobs for a juror."""
 RECONNECT_S: Final = 2.0
 _PASSING: Final = ("state_pruned", "unknown_block")
 """Codes of replies after which the worker reads everything again."""
@@ -60,11 +63,13 @@ async def run_worker(
     answers: tuple[str, int] | None = None,
     metrics: tuple[str, int] | None = None,
     budget: int = 0,
+    open_executor: OpenExecutor | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
 
     The autoscaler runs alone, for `tenant` if that is not `account`; the verifier too, with a `budget` for challenges
-    in base units for 24 h. `definitions` are for the scheduler, which
+    in base units for 24 h. The juror is a verifier that executes disputed jobs with what `open_executor` opens.
+    `definitions` are for the scheduler, which
     explains its decisions at the host and port `answers`. Metrics are served at the host and port `metrics`.
 
     `state_dir` holds the outbox; it belongs to one process at a time. Raises GantryError if the worker cannot start or
@@ -92,7 +97,7 @@ async def run_worker(
                 serve_worker_metrics(metrics, roles, chain, store, account.address, state),
                 _report_decisions(roles, state_dir, account, answers) as reporting,
             ):
-                await serve(roles, chain, store, account, tenant, definitions, reporting, state, budget)
+                await serve(roles, chain, store, account, tenant, definitions, reporting, state, budget, open_executor)
         finally:
             await chain.close()
 
@@ -107,6 +112,7 @@ async def serve(
     reporting: DecisionReporting | None = None,
     kept: WorkerState | None = None,
     budget: int = 0,
+    open_executor: OpenExecutor | None = None,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     kept = kept or WorkerState()
@@ -117,10 +123,14 @@ async def serve(
             lambda: autoscaler.work(chain, store, account, tenant or account.address, kept.outbox), out
         )
         return
-    if "verifier" in roles:
+    if "verifier" in roles or "juror" in roles:
         from offchain.services import verifier  # noqa: PLC0415  (other roles do without numpy)
 
-        await run_until_stopped(lambda: verifier.work(chain, store, account, budget, kept.outbox), out)
+        opening = contextlib.nullcontext() if open_executor is None else open_executor()
+        async with opening as executor:
+            await run_until_stopped(
+                lambda: verifier.work(chain, store, account, budget, kept.outbox, executor=executor), out
+            )
         return
     try:
         await run_until_stopped(lambda: _work(roles, chain, store, account, definitions, reporting, kept), out)

@@ -119,24 +119,8 @@ def release(view: TaskView) -> list[Call]:
 
 def accept(view: TaskView) -> list[Call]:
     """Accept the results of a task."""
-    _check_reported(view, "accept")
+    check_reported(view, "accept")
     return [calls.tasks_accept_result(task=view.id)]
-
-
-async def dispute(chain: ChainPort, view: TaskView, evidence: bytes, pod: int | None) -> list[Call]:
-    """Dispute the results of a task. `evidence`: the SHA-256 of what shows the fault."""
-    _check_reported(view, "dispute")
-    params = await chain.query("Verification", "Params") or {}
-    stake = int(params["dispute_stake"])
-    free = (await GantryChain(chain).balance(view.tenant)).free
-    if free < stake:
-        raise CheckFailed(
-            f"the stake of a dispute is {format_amount(stake)}, and {view.tenant} has {format_amount(free)}.",
-            "Transfer coins to it: gantry account transfer.",
-            code="no_coins",
-        )
-    accused = [lease.id for lease in _leases(view, pod)]
-    return [calls.verification_open_dispute(task=view.id, accused=accused, evidence=evidence)]
 
 
 def rate(view: TaskView, stars: int, pod: int | None) -> list[Call]:
@@ -147,7 +131,7 @@ def rate(view: TaskView, stars: int, pod: int | None) -> list[Call]:
             f"gantry task wait {view.id} waits until it is settled.",
             code="not_settled",
         )
-    return [calls.tasks_rate(lease=lease.id, stars=stars) for lease in _leases(view, pod)]
+    return [calls.tasks_rate(lease=lease.id, stars=stars) for lease in leases_of(view, pod)]
 
 
 async def transfer(chain: ChainPort, sender: str, recipient: str, amount: int) -> list[Call]:
@@ -220,7 +204,8 @@ def _only_lease(view: TaskView) -> LeaseView:
     )
 
 
-def _check_reported(view: TaskView, what: str) -> None:
+def check_reported(view: TaskView, what: str) -> None:
+    """Raise CheckFailed unless the task is reported. `what`: the verb of the action."""
     if view.state == "Reported":
         return
     hint = f"gantry task show {view.id} shows what happened."
@@ -234,7 +219,8 @@ def _check_reported(view: TaskView, what: str) -> None:
     )
 
 
-def _leases(view: TaskView, pod: int | None) -> list[LeaseView]:
+def leases_of(view: TaskView, pod: int | None) -> list[LeaseView]:
+    """Return the leases of a task, or of one pod. Raises CheckFailed if there are none."""
     found = [lease for lease in view.leases if pod in (None, lease.pod)]
     if not found:
         raise CheckFailed(

@@ -1,4 +1,4 @@
-"""The verifier: judges answers to challenges in committees, and challenges hosts within a budget."""
+"""The verifier: judges answers to challenges in committees, challenges hosts within a budget, and sits on juries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from offchain.adapters.chain.chain_identity import continued
@@ -41,12 +42,16 @@ from offchain.ports import Block, BlockRef, Call, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls, storage
 from offchain.services.host_connections import HostConnections
+from offchain.services.juror import JobExecutor, Juror
 from offchain.services.log import EventLog
 from offchain.services.proof_examiner import ProofExaminer
 from offchain.services.submitter import PendingCalls, SubmitCall, Submitter
 from offchain.services.verifier_store import VerifierStore
+from offchain.services.vote_files import VoteFiles
 
 REMEMBERED_BLOCKS: Final = 10_000
+VOTES: Final = "votes"
+"""Folder of the votes of juries, beside the worker's database."""
 HOSTS_READ_MS: Final = 60_000
 """How old the list of hosts may be from which challenges are drawn; a drawn host is read again."""
 
@@ -84,8 +89,8 @@ class Verifier:
         self._log = EventLog("verifier")
         self.running = PendingCalls(lambda: None)
 
-    async def step(self, head: BlockRef) -> None:
-        """Do what a new final block asks for."""
+    async def step(self, head: BlockRef) -> tuple[gen.VerifierRecord | None, gen.VerificationParams]:
+        """Do what a new final block asks for; return the account's record as a verifier and the parameters there."""
         self.running.check()
         before, self._head = self._now, head
         self._now = await self._chain.now_ms(head.hash)
@@ -97,6 +102,7 @@ class Verifier:
             self._take(ChallengesSeen(self._own(found), params.challenge_commit_ms))
         if self._budget and own is not None and isinstance(own.status, gen.VerifierStatusActive):
             await self._draw(head, params, self._now - before if before else 0)
+        return own, params
 
     def _own(self, found: dict[int, gen.ChallengeRecord]) -> dict[int, gen.ChallengeRecord]:
         voted = {key.challenge for key in self._state.votes}
@@ -220,10 +226,14 @@ async def work(
     budget: int,
     counts: OutboxCounts | None = None,
     gateways: Sequence[str] = (),
+    executor: JobExecutor | None = None,
 ) -> None:
     """Run until cancelled. Raises as the chain's port does; the outbox continues at the next start.
 
-    `budget`: base units held for challenges in 24 h at most. `counts`: of the outbox, kept up to date.
+    The chain draws committees and juries from one list, so one worker does all duties of its account.
+
+    `budget`: base units held for challenges in 24 h at most. `counts`: of the outbox, kept up to date. `executor`: runs
+    disputed jobs for juries; None: persons decide. Votes of juries are in the folder `votes` beside the database.
     """
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "verifier", start="finalized")
@@ -237,15 +247,19 @@ async def work(
         contextlib.AsyncExitStack() as stack,
         asyncio.TaskGroup() as group,
     ):
-        ways = HostConnections(stack, await chain.genesis_hash(), account, gateways)
+        genesis = await chain.genesis_hash()
+        ways = HostConnections(stack, genesis, account, gateways)
         examiner = ProofExaminer(GantryChain(chain), ways.to)
         verifier = Verifier(GantryChain(chain), Submitter(outbox), examiner, VerifierStore(store), account, budget)
         stack.push_async_callback(verifier.running.stop)
+        votes = VoteFiles(Path(store.path).parent / VOTES, genesis, account.address)
+        juror = Juror(GantryChain(chain), Submitter(outbox), account, votes, executor)
+        stack.push_async_callback(juror.running.stop)
         group.create_task(outbox.run())
         group.create_task(watcher.run(observe))
-        group.create_task(_follow(chain, verifier))
+        group.create_task(_follow(chain, verifier, juror))
 
 
-async def _follow(chain: ChainPort, verifier: Verifier) -> None:
+async def _follow(chain: ChainPort, verifier: Verifier, juror: Juror) -> None:
     async for head in chain.finalized():
-        await verifier.step(head)
+        await juror.step(head, *await verifier.step(head))

@@ -129,6 +129,7 @@ SUITES: Final = (
             "tests/acceptance/test_survival.py",
             "tests/acceptance/test_chain_reset.py",
             "tests/acceptance/test_challenged_hosts.py",
+            "tests/acceptance/test_disputed_jobs.py",
         ),
     ),
     Suite("join", "a new provider joins, works, is paid and leaves", 200, ("tests/acceptance/join",)),

@@ -9,13 +9,15 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
-from offchain.adapters.keys.sealed_box import OVERHEAD, seal_to_host
+from offchain.adapters.keys.sealed_box import KEY_BYTES, OVERHEAD, open_sealed, public_of, seal_to_host
 from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
 from offchain.adapters.transport.remote_program import RemoteProgram
 from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
+from offchain.errors import BadKey
 from offchain.ports import Signer
 from offchain.schema.protocol.delegation import SignedDelegation
+from offchain.schema.protocol.evidence import MAX_HOST_EVIDENCE
 from offchain.schema.protocol.messages import Answer, Code, Control, Request, WireError
 from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import (
@@ -26,6 +28,7 @@ from offchain.schema.protocol.operations import (
     CheckpointArgs,
     DeliverArgs,
     DialArgs,
+    EvidenceArgs,
     ExecArgs,
     GetArgs,
     ImageArgs,
@@ -222,6 +225,20 @@ class HostClient:
         session, _ = await self.ask(ChallengeArgs(challenge, part), None, window=BULK_WINDOW)
         session.end()
         return await _whole(session, MAX_CHALLENGE_DOCUMENT)
+
+    async def evidence(self, lease: int) -> bytes:
+        """The archive of evidence about an ended lease, for its tenant and its jury.
+
+        The host seals it for a key that is made for this request, which the signature of the request covers.
+        """
+        private = secrets.token_bytes(KEY_BYTES)
+        session, _ = await self.ask(EvidenceArgs(public_of(private).hex()), lease, window=BULK_WINDOW)
+        session.end()
+        sealed = await _whole(session, MAX_HOST_EVIDENCE + OVERHEAD)
+        try:
+            return open_sealed(private, sealed)
+        except BadKey:
+            raise HostMisbehaved("the host sealed its evidence for another key than that of the request") from None
 
     async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
         """Send the tenant's signature of the receipt with this SHA-256."""

@@ -10,7 +10,7 @@ from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import accounts, network, options
 from offchain.cli.kit.output import say
 from offchain.cli.kit.session import run
-from offchain.cli.operator import worker_options
+from offchain.cli.operator.worker_run import check_network, metrics_address, metrics_option
 from offchain.schema.protocol.gateway import DEFAULT_PORT
 
 
@@ -81,7 +81,7 @@ from offchain.schema.protocol.gateway import DEFAULT_PORT
     help="Say in the API that this is a development network, so that consoles offer the accounts whose keys "
     "everybody has.",
 )
-@worker_options.metrics
+@metrics_option
 def gateway(
     common: options.CommonOptions,
     bind: str,
@@ -135,7 +135,7 @@ def gateway(
         )
     elif index is not None:
         raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")
-    run(worker_options.check_network(common))
+    run(check_network(common))
     chosen = network.choose_node(common.url)
     run(
         run_gateway(
@@ -146,7 +146,7 @@ def gateway(
                 public=public,
                 genesis=chosen.genesis_hash,
                 api=api,
-                metrics=worker_options.metrics_address(metrics),
+                metrics=metrics_address(metrics),
             )
         )
     )

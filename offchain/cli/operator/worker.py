@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.session import run
-from offchain.cli.operator import worker_options
 from offchain.cli.operator.gateway_worker import gateway
 from offchain.cli.operator.notifier import notifier
+from offchain.cli.operator.worker_run import metrics_address, metrics_option, run_worker_roles
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.indexer.rows import PARTITION_BLOCKS
 
@@ -49,10 +48,12 @@ def _scheduling_options(name: str) -> Callable[[Callable[[RunRoles], None]], Cal
         ) -> None:
             folder = state_dir or network.user_state_dir() / name
             command(
-                lambda roles: _run(roles, common, folder, metrics=metrics, definitions=definitions, answers=answers)
+                lambda roles: run_worker_roles(
+                    roles, common, folder, metrics=metrics, definitions=definitions, answers=answers
+                )
             )
 
-        found = (_SIGNS, policy_files.policy_options, _answers, worker_options.metrics, _state_dir(name))
+        found = (_SIGNS, policy_files.policy_options, _answers, metrics_option, _state_dir(name))
         return options.with_options(work, found)
 
     return add
@@ -116,7 +117,7 @@ def scheduler(run_roles: RunRoles) -> None:
 
 @worker.command()
 @_SIGNS
-@worker_options.metrics
+@metrics_option
 @_state_dir("settler")
 def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path | None) -> None:
     """Settle, expire and requeue what is due.
@@ -125,13 +126,13 @@ def settler(common: options.CommonOptions, metrics: str | None, state_dir: Path 
     Example:
       gantry worker settler --account //Dave
     """
-    _run(("settler",), common, state_dir or network.user_state_dir() / "settler", metrics=metrics)
+    run_worker_roles(("settler",), common, state_dir or network.user_state_dir() / "settler", metrics=metrics)
 
 
 @worker.command()
 @_SIGNS
 @click.option("--tenant", metavar="NAME", help="The owner of the services.  [default: the account itself]")
-@worker_options.metrics
+@metrics_option
 @_state_dir("autoscaler")
 def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str | None, state_dir: Path | None) -> None:
     """Scale services by their load, as x-gantry.scaling in their manifests says.
@@ -145,7 +146,9 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
       gantry worker autoscaler --account scaler --tenant 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y
     """
     owner = None if tenant is None else accounts.address_of(tenant)
-    _run(("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner, metrics=metrics)
+    run_worker_roles(
+        ("autoscaler",), common, state_dir or network.user_state_dir() / "autoscaler", owner, metrics=metrics
+    )
 
 
 @worker.command()
@@ -158,7 +161,7 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
     show_default=True,
     help="GTY held in 24 h at most, as fees of challenges that this verifier opens. 0: it opens none.",
 )
-@worker_options.metrics
+@metrics_option
 @_state_dir("verifier")
 def verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:
     """Judge hosts' proofs of their GPUs in committees, and open the challenges that the chain's randomness draws.
@@ -170,7 +173,9 @@ def verifier(common: options.CommonOptions, budget: int, metrics: str | None, st
       gantry verifier run --account verifier-1 --password-file verifier-1.password
       gantry worker verifier --account //Dave --challenge-budget 10
     """
-    _run(("verifier",), common, state_dir or network.user_state_dir() / "verifier", metrics=metrics, budget=budget)
+    run_worker_roles(
+        ("verifier",), common, state_dir or network.user_state_dir() / "verifier", metrics=metrics, budget=budget
+    )
 
 
 @worker.command()
@@ -198,7 +203,7 @@ def verifier(common: options.CommonOptions, budget: int, metrics: str | None, st
     help="After each day (UTC, by the chain's time), write reports of it there: FOLDER/YYYY-MM-DD/host.csv, .html and "
     ".json, and those of models, regions, tenants and providers (docs/reports.md).  [default: none]",
 )
-@worker_options.metrics
+@metrics_option
 def indexer(
     common: options.CommonOptions,
     index: str | None,
@@ -221,32 +226,7 @@ def indexer(
     """
     from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
 
-    served = worker_options.metrics_address(metrics)
+    served = metrics_address(metrics)
     chosen = network.choose_node(common.url)
     address = network.choose_index(index)
     run(run_indexer(chosen.url, address, chosen.genesis_hash, keep_days, partition_blocks, served, report_daily))
-
-
-def _run(
-    roles: tuple[str, ...],
-    common: options.CommonOptions,
-    state_dir: Path,
-    tenant: str | None = None,
-    definitions: SchedulerConfig | None = None,
-    answers: str | None = None,
-    metrics: str | None = None,
-    budget: int = 0,
-) -> None:
-    from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
-
-    address = None if answers is None else parse_address(answers, "answers")
-    served = worker_options.metrics_address(metrics)
-    # A wrong network is reported before the password is asked for.
-    run(worker_options.check_network(common))
-    signer = common.open_account()
-    chosen = network.choose_node(common.url)
-    run(
-        run_worker(
-            roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, definitions, address, served, budget
-        )
-    )

@@ -264,6 +264,8 @@ def _verification_text(manifest: Manifest) -> str | None:
         return None
     if manifest.verification == "redundant":
         return "the results of the replicas are compared"
+    if manifest.verification == "deterministic":
+        return "you accept the result, or the dispute window passes; in a dispute, jurors may execute the job again"
     return "you accept the result, or the dispute window passes"
 
 

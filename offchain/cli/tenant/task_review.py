@@ -10,7 +10,7 @@ import click
 
 from offchain.cli.tenant.task_lifecycle import MAX_PODS, action
 from offchain.ports import Call, ChainPort
-from offchain.services import tenant_calls
+from offchain.services import dispute_calls, tenant_calls
 from offchain.services.record_views import TaskView
 
 _POD = click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), help="Only this pod.  [default: all]")
@@ -47,7 +47,7 @@ async def accept(_: ChainPort, view: TaskView) -> list[Call]:
 async def dispute(chain: ChainPort, view: TaskView, evidence: Path, pod: int | None) -> list[Call]:
     """Call the results of a task wrong, within its dispute window. A jury decides, and the loser pays.
 
-    A stake is held until the verdict (docs/verification.md).
+    A stake is held until the verdict. gantry dispute open collects the evidence itself (docs/disputes.md).
 
     \b
     Examples:
@@ -55,7 +55,7 @@ async def dispute(chain: ChainPort, view: TaskView, evidence: Path, pod: int | N
       gantry task dispute 7 --evidence report.txt --pod 1 --account anna
     """
     digest = hashlib.sha256(await asyncio.to_thread(evidence.read_bytes)).digest()
-    return await tenant_calls.dispute(chain, view, digest, pod)
+    return await dispute_calls.opening(chain, view, view.tenant, digest, pod)
 
 
 @click.command()

@@ -17,7 +17,7 @@ from offchain.schema.chain_types._generated_chain import Ask, GpuPrice, calls
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
-from offchain.services import provider_calls, tenant_calls
+from offchain.services import dispute_calls, provider_calls, tenant_calls
 from offchain.services.record_views import TaskView, read_task
 
 
@@ -166,7 +166,8 @@ async def _accept(_: SigningChain, view: TaskView, __: ask.TaskAccept) -> list[C
 
 
 async def _dispute(chain: SigningChain, view: TaskView, asked: ask.TaskDispute) -> list[Call]:
-    return await tenant_calls.dispute(chain, view, bytes.fromhex(asked.evidence_sha256.removeprefix("0x")), asked.pod)
+    evidence = bytes.fromhex(asked.evidence_sha256.removeprefix("0x"))
+    return await dispute_calls.opening(chain, view, view.tenant, evidence, asked.pod)
 
 
 async def _rate(_: SigningChain, view: TaskView, asked: ask.TaskRate) -> list[Call]:

@@ -49,6 +49,7 @@ def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
         return None
     pods_min, pods = rules.pod_range(kind, gantry, problems)
     rules.check_kind(kind, gantry, services, volumes, problems)
+    rules.check_deterministic(gantry, services, problems)
     rules.check_gpus(gantry, services, pods, problems)
     if not services:
         return None
@@ -69,7 +70,7 @@ def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
         deadline_ms=gantry.deadline,
         priority=gantry.priority,
         queue=gantry.queue,
-        verification="acceptance" if gantry.verification is None else "redundant",
+        verification=gantry.policy,
         placement=place.spec(),
         pods_min=pods_min,
         volumes=volumes,

@@ -168,7 +168,7 @@ def _check_mounts(service: ParsedService, volumes: Sequence[str], secrets: Seque
 
 def pod_range(kind: Kind, gantry: GantrySection, problems: Problems) -> tuple[int, int]:
     """Return the least and the most pods."""
-    at, pods, replicas = gantry.place("pods"), gantry.pods, gantry.verification
+    at, pods, replicas = gantry.place("pods"), gantry.pods, gantry.replicas
     if isinstance(pods, PodsSection) and kind != "service":
         hint = "Write pods: 2, or remove it for one" if kind == "job" else "Remove it; a rental has one pod"
         problems.add(at, f"a {kind} has a fixed number of pods", hint)
@@ -244,7 +244,7 @@ def check_kind(
     """Check what the kind of the task cannot have, and a job whose results are compared."""
     if kind == "job" and services and (gantry.kind is not None or "kind" not in gantry.written):
         _check_first_service(services[0], problems)
-    compared = gantry.verification is not None
+    compared = gantry.replicas is not None
     checkpoint, result, survival = gantry.checkpoint, gantry.result, gantry.place("survival")
     if compared and gantry.spot is not None:
         message = "a job whose results are compared cannot be spot"
@@ -270,6 +270,25 @@ def check_kind(
     if kind == "rental" and "snapshot" in gantry.written and "data_from" not in gantry.written:
         hint = "Add data_from with the lease that has the snapshot: gantry task show prints its number"
         problems.add(gantry.place("snapshot"), "a snapshot is part of the data of an earlier rental", hint)
+
+
+def check_deterministic(gantry: GantrySection, services: Sequence[ParsedService], problems: Problems) -> None:
+    """Check what a job cannot have that jurors are to execute again: they have the manifest and the images only."""
+    if gantry.verification != "deterministic":
+        return
+    at = gantry.place("verification")
+    if len(services) > 1:
+        message = f"a deterministic job has one service, and there are {len(services)}"
+        problems.add(at, message, "Put the work into one service, or remove verification")
+    if gantry.result is not None and "seal_to" in gantry.result.written:
+        hint = "Remove it: no two sealed boxes are the same, so a sealed result cannot be compared with another one"
+        problems.add(gantry.result.place("seal_to"), "the result of a deterministic job cannot be sealed", hint)
+    if gantry.registry_login is not None or any(service.spec.files for service in services):
+        message = "a deterministic job has no delivered files: jurors do not get them"
+        problems.add(at, message, "Put the data into the image, or remove verification")
+    if gantry.checkpoint is not None:
+        hint = "Remove it, or verification: jurors execute the whole job"
+        problems.add(gantry.checkpoint.place(), "a deterministic job has no checkpoints", hint)
 
 
 def _check_first_service(main: ParsedService, problems: Problems) -> None:

@@ -9,7 +9,7 @@ Kind = Literal["job", "service", "rental"]
 Restart = Literal["no", "on-failure", "always"]
 Metric = Literal["cpu", "gpu", "memory"]
 Billing = Literal["second", "hour", "day"]
-Verification = Literal["acceptance", "redundant"]
+Verification = Literal["acceptance", "deterministic", "redundant"]
 Survival = Literal["restart", "move", "standby"]
 Tier = Literal["consumer", "professional", "datacenter"]
 DependencyState = Literal["started", "healthy", "completed"]
@@ -263,7 +263,10 @@ class Manifest:
     priority: int
     queue: str
     verification: Verification
-    """redundant: every pod runs the same job, and their results are compared; `pods` is the number of replicas."""
+    """redundant: every pod runs the same job, and their results are compared; `pods` is the number of replicas.
+
+    deterministic: two executions give the same result, so that jurors of a dispute may execute the job again.
+    """
     placement: PlacementSpec
     pods_min: int = 1
     volumes: tuple[str, ...] = ()

@@ -66,7 +66,10 @@ _INPUT_HINT = "Write - {name: data.bin, path: /in/data.bin, sha256: what sha256s
 _CHECKPOINT_HINT = "Write checkpoint: {path: /ckpt, every: 10m}"
 _LOGIN_HINT = "Write registry_login: {registry: ghcr.io, secret: NAME}"
 _PODS_HINT = "Write pods: {min: 1, max: 4}"
-_REPLICAS_HINT = "Write verification: {replicas: 2}, or acceptance: you accept the result, or the dispute window passes"
+_REPLICAS_HINT = (
+    "Write verification: {replicas: 2}; or acceptance: you accept the result, or the dispute window passes; or "
+    "deterministic: the same, and in a dispute jurors execute the job again"
+)
 _PROVIDER_HINT = "Write a provider's account; gantry host list shows each host's"
 
 
@@ -275,12 +278,14 @@ class VerificationSection(Section):
     replicas: Annotated[int | None, Whole(2, 3)] = None
 
 
-def _read_verification(value: YamlValue, info: ValidationInfo) -> int | None:
+def _read_verification(value: YamlValue, info: ValidationInfo) -> int | Literal["deterministic"] | None:
     """Return the number of replicas that are compared, None if the tenant accepts the result."""
     if value.is_mapping:
         return VerificationSection.model_validate(value, context=problems_of(info)).replicas
     if value.raw == "acceptance":
         return None
+    if value.raw == "deterministic":
+        return "deterministic"
     found = f'"{value.raw}"' if value.raw else value.shape
     raise InvalidValueError(f"{found} is not a way to verify a result", _REPLICAS_HINT, value)
 
@@ -344,7 +349,7 @@ class GantrySection(Section):
     deadline: Annotated[int | None, Notation(parse_time, "Write a time with its zone: 2030-01-31T18:00:00Z")] = None
     priority: Annotated[int, Whole(0, 255)] = 100
     queue: Annotated[str, PlainValidator(_read_queue)] = "default"
-    verification: Annotated[int | None, PlainValidator(_read_verification)] = None
+    verification: Annotated[int | Literal["deterministic"] | None, PlainValidator(_read_verification)] = None
     placement: PlacementSection | None = None
     gpu: GpuSection | None = None
     result: ResultSection | None = None
@@ -361,3 +366,15 @@ class GantrySection(Section):
     survival: Annotated[types.Survival, Word("restart", "move", "standby")] = "restart"
     checkpoint: CheckpointSection | None = None
     registry_login: RegistryLoginSection | None = None
+
+    @property
+    def replicas(self) -> int | None:
+        """The number of replicas whose results are compared; None if results are not compared."""
+        return self.verification if isinstance(self.verification, int) else None
+
+    @property
+    def policy(self) -> types.Verification:
+        """How a result is verified."""
+        if self.verification is None:
+            return "acceptance"
+        return "redundant" if isinstance(self.verification, int) else self.verification

@@ -75,6 +75,7 @@ class Code(StrEnum):
     NOT_YOUR_LEASE = "NotYourLease"
     NOT_A_HOST = "NotAHost"
     NOT_ON_COMMITTEE = "NotOnCommittee"
+    NOT_ON_JURY = "NotOnJury"
     LEASE_ENDED = "LeaseEnded"
     NOT_READY = "NotReady"
     NOT_FOUND = "NotFound"

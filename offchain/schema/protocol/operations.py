@@ -40,6 +40,7 @@ class Op(StrEnum):
     IMAGE = "image"
     CHECKPOINT = "checkpoint"
     CHALLENGE = "challenge"
+    EVIDENCE = "evidence"
     SERVE = "serve"
     TAKE = "take"
     CARRY = "carry"
@@ -270,6 +271,16 @@ class ChallengeArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceArgs:
+    """Evidence about an ended lease, for its tenant and for the jury of a dispute about it.
+
+    `seal_to`: X25519 public key, 64 hex digits, for which the answer is sealed.
+    """
+
+    seal_to: Annotated[str, digits_of(32)]
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterArgs:
     """Register a host with the gateway, which announces its callers.
 
@@ -308,6 +319,7 @@ Args: TypeAlias = (
     | ImageArgs
     | CheckpointArgs
     | ChallengeArgs
+    | EvidenceArgs
     | RegisterArgs
     | AcceptArgs
     | RelayArgs
@@ -329,6 +341,7 @@ _TYPES: dict[Op, type[Args]] = {
     Op.IMAGE: ImageArgs,
     Op.CHECKPOINT: CheckpointArgs,
     Op.CHALLENGE: ChallengeArgs,
+    Op.EVIDENCE: EvidenceArgs,
     Op.SERVE: RegisterArgs,
     Op.TAKE: AcceptArgs,
     Op.CARRY: RelayArgs,

@@ -25,7 +25,7 @@ from gantry.errors import (
 )
 from gantry.facade import Network, RemoteTask, connect
 from gantry.functions import RemoteFunction, function
-from gantry.values import PodBill, TaskCost, TaskResult
+from gantry.values import OpenedDispute, PodBill, TaskCost, TaskResult
 
 __all__ = [
     "AsyncNetwork",
@@ -34,6 +34,7 @@ __all__ = [
     "ChainUnreachable",
     "GantryError",
     "Network",
+    "OpenedDispute",
     "PodBill",
     "ProgramFailed",
     "RemoteFunction",

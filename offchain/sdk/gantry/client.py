@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gantry.errors import ProgramFailed, ResultUnavailable, TaskFailed
-from gantry.values import PodBill, TaskCost, TaskResult
+from gantry.values import OpenedDispute, PodBill, TaskCost, TaskResult
 from offchain.adapters.transport.port import TransportError
-from offchain.cli.kit import accounts, session
+from offchain.cli.kit import accounts, disputes, session
 from offchain.cli.kit.host_connection import fetch_result, lease_of, open_lease_host
 from offchain.cli.tenant.follow import follow, until_running
 from offchain.cli.tenant.manifest import substituted
 from offchain.cli.tenant.submit import check_task, send_task
 from offchain.ports import BlockRef, ChainPort, Signer
-from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import Vote, calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.services.dispute_view import DisputeView, read_dispute_view
 from offchain.services.record_views import TaskView, read_task
+from offchain.services.vote_files import VoteFiles
 
 if TYPE_CHECKING:
     from gantry.functions import RemoteFunction
@@ -178,6 +180,55 @@ class AsyncTask:
                 for lease in view.leases
             ),
         )
+
+    async def open_dispute(
+        self, *, pod: int | None = None, files: Sequence[str | Path] = (), notify: Notify = _ignore
+    ) -> OpenedDispute:
+        """Call the results wrong, within the dispute window. A stake is held until the verdict.
+
+        Evidence is collected from the chain and the accused hosts, stored on this machine, and named on the chain.
+        `pod`: accuse only this one; `files`: further evidence. Raises GantryError if the chain would refuse it.
+        """
+        own = disputes.own_files(tuple(map(Path, files)))
+        stored, included = await disputes.open_dispute(
+            self._chain, self.number, self._signer, pod=pod, own=own, notify=notify, quiet=True
+        )
+        view = await read_dispute_view(self._chain, self.number, included.block.hash)
+        return OpenedDispute(view, stored.path, stored.bundle.digest, stored.bundle.problems)
+
+    async def dispute(self) -> DisputeView:
+        """Return the open dispute about the task. Raises GantryError if there is none."""
+        return await read_dispute_view(self._chain, self.number)
+
+    async def vote_on_dispute(
+        self,
+        answer: Literal["yes", "no"],
+        *,
+        reason: str = "",
+        state_dir: str | Path | None = None,
+    ) -> None:
+        """Commit to a vote as a juror: yes if the complaint is right.
+
+        The vote is stored before, in the folder of the juror's worker. It has to be revealed: by `gantry juror run`
+        with the same folder, or :meth:`reveal_vote`. Raises GantryError.
+        """
+        files = await self._votes(state_dir)
+        wanted = Vote.YES if answer == "yes" else Vote.NO
+        await disputes.cast_vote(self._chain, self.number, self._signer, files, wanted, reason, quiet=True)
+
+    async def reveal_vote(self, *, state_dir: str | Path | None = None) -> None:
+        """Wait until votes are revealed, and reveal the one that was committed. Raises GantryError."""
+        files = await self._votes(state_dir)
+        await disputes.until_reveals(self._chain, self.number, self._signer)
+        await disputes.reveal_vote(self._chain, self.number, self._signer, files, quiet=True)
+
+    async def appeal_dispute(self) -> DisputeView:
+        """Appeal the verdict: twice the previous stake is held, and a larger jury decides. Raises GantryError."""
+        included = await disputes.appeal(self._chain, self.number, self._signer, quiet=True)
+        return await read_dispute_view(self._chain, self.number, included.block.hash)
+
+    async def _votes(self, state_dir: str | Path | None) -> VoteFiles:
+        return await disputes.vote_files(self._chain, self._signer, None if state_dir is None else Path(state_dir))
 
     async def cancel(self) -> None:
         """Cancel the task. Pods that ran are paid for the time they ran. Raises CallRefused if it has ended."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from gantry.client import AsyncNetwork, AsyncTask, Notify, _ignore, connect_async
 from gantry.functions import RemoteFunction
-from gantry.values import TaskCost, TaskResult
+from gantry.values import OpenedDispute, TaskCost, TaskResult
 from offchain.ports import Signer
+from offchain.services.dispute_view import DisputeView
 from offchain.services.record_views import TaskView
 
 T = TypeVar("T")
@@ -129,6 +130,34 @@ class RemoteTask:
     def bill(self) -> TaskCost:
         """See :meth:`gantry.AsyncTask.bill`."""
         return self._runner.run(self._task.bill())
+
+    def open_dispute(
+        self, *, pod: int | None = None, files: Sequence[str | Path] = (), notify: Notify = _ignore
+    ) -> OpenedDispute:
+        """See :meth:`gantry.AsyncTask.open_dispute`."""
+        return self._runner.run(self._task.open_dispute(pod=pod, files=files, notify=notify))
+
+    def dispute(self) -> DisputeView:
+        """See :meth:`gantry.AsyncTask.dispute`."""
+        return self._runner.run(self._task.dispute())
+
+    def vote_on_dispute(
+        self,
+        answer: Literal["yes", "no"],
+        *,
+        reason: str = "",
+        state_dir: str | Path | None = None,
+    ) -> None:
+        """See :meth:`gantry.AsyncTask.vote_on_dispute`."""
+        self._runner.run(self._task.vote_on_dispute(answer, reason=reason, state_dir=state_dir))
+
+    def reveal_vote(self, *, state_dir: str | Path | None = None) -> None:
+        """See :meth:`gantry.AsyncTask.reveal_vote`."""
+        self._runner.run(self._task.reveal_vote(state_dir=state_dir))
+
+    def appeal_dispute(self) -> DisputeView:
+        """See :meth:`gantry.AsyncTask.appeal_dispute`."""
+        return self._runner.run(self._task.appeal_dispute())
 
     def cancel(self) -> None:
         """See :meth:`gantry.AsyncTask.cancel`."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from offchain.schema.manifest.values import format_amount
+from offchain.services.dispute_view import DisputeView
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +58,16 @@ class TaskCost:
 
     def __str__(self) -> str:
         return f"{format_amount(self.paid)}, of which {format_amount(self.fee)} protocol fee"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedDispute:
+    """A dispute that was opened. `file`: the archive of its evidence on this machine; `sha256`: its digest.
+
+    `problems`: what a host did not send, or what differs from the chain.
+    """
+
+    dispute: DisputeView
+    file: Path
+    sha256: bytes
+    problems: tuple[str, ...]

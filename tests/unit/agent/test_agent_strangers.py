@@ -11,6 +11,7 @@ from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
 from node_agent.handlers.challenge_requests import ChallengeRequests
+from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.meter import UsageMeter
 from node_agent.metering.ports import SteadyTime
@@ -41,6 +42,7 @@ from offchain.schema.protocol.operations import (
     CheckpointArgs,
     DeliverArgs,
     DialArgs,
+    EvidenceArgs,
     ExecArgs,
     GetArgs,
     ImageArgs,
@@ -81,6 +83,7 @@ ASKED = [
     ImageArgs("before"),
     CheckpointArgs("00" * 32),
     ChallengeArgs(3, ChallengePart.COMMITMENT),
+    EvidenceArgs("00" * 32),
 ]
 OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE | {Op.CHECKPOINT}]
 """What a tenant may ask."""
@@ -132,6 +135,7 @@ class Host(World):
             handlers={
                 **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
                 **ChallengeRequests(asyncio.get_running_loop(), proof_of).handlers(),
+                **EvidenceRequests(GantryChain(self.chain), state, meter.newest).handlers(),
             },
         )
         async with agent_running(agent, state):

@@ -11,10 +11,12 @@ import cli_world
 from node_agent.handlers.pod_requests import PodRequests
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.keys import ss58
+from offchain.adapters.keys.sealed_box import seal
 from offchain.adapters.keys.signer import from_uri, verify
 from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import refused
+from offchain.schema.protocol.evidence import pack
 from offchain.schema.protocol.messages import Code, Op
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
 from tests.support.fake_access import FakeAccess, FakePod
@@ -55,6 +57,7 @@ class RealHost:
         self.pod = FakePod({"cat": cat, "sh": sh, "top": shell}, {80: upper})
         self.delivered, self.asked = {}, []
         self.ended = False
+        self.evidence = {"lease.json": b"{}", "log": b"one line\n", "output": cli_world.RESULT}
         self.said = None
         self.there = Snapshots((), None)
         self._folder, self._genesis = folder, chain_genesis
@@ -69,7 +72,13 @@ class RealHost:
             transport,
             genesis_hash=self._genesis,
             authorise=self._authorise,
-            handlers={**access.handlers(), Op.LOGS: self._logs, Op.SNAPSHOT: self._snapshot, Op.IMAGE: self._image},
+            handlers={
+                **access.handlers(),
+                Op.LOGS: self._logs,
+                Op.SNAPSHOT: self._snapshot,
+                Op.IMAGE: self._image,
+                Op.EVIDENCE: self._evidence,
+            },
             verify=lambda account, crypto, payload, signature: verify(ss58.decode(account), crypto, payload, signature),
             now_ms=lambda: time.time_ns() // 1_000_000,
             recheck_s=0.05,
@@ -99,6 +108,10 @@ class RealHost:
         session.accept()
         args = request.args
         await session.write(json.dumps([args.tail, args.since_ms, args.follow, args.service]).encode())
+
+    async def _evidence(self, request, session):
+        session.accept()
+        await session.write(seal(bytes.fromhex(request.args.seal_to), pack(self.evidence)))
 
     async def _snapshot(self, request, session):
         """A host that does what it is asked, without a machine behind it."""

@@ -24,6 +24,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
+@pytest.mark.parametrize(("options", "executes"), [((), True), (("--driver", "none"), False)])
+def test_a_juror_is_a_verifier_that_may_execute_jobs(
+    world: World, started: list[Any], tmp_path: Path, options: tuple[str, ...], *, executes: bool
+) -> None:
+    state = ("--state-dir", tmp_path / "juror")
+    assert world.run("juror", "run", *WHO, *state, "--challenge-budget", "2", *options)[0] == 0
+    (arguments,) = started
+    assert (arguments[0], arguments[2], arguments[9]) == (("juror",), tmp_path / "juror", 2 * 10**12)
+    assert (arguments[10] is not None) == executes
+
+
 @pytest.mark.parametrize("role", ["scheduler", "all"])
 def test_a_scheduler_is_given_what_the_files_define(world: World, started: list[Any], role: str) -> None:
     queues, reservations = ROOT / "examples/queues.yaml", ROOT / "examples/reservations.yaml"

@@ -95,6 +95,13 @@ def test_compared_results_have_a_pod_for_each_replica() -> None:
     assert spec(gantry(verification="acceptance")).verification == gen.VerificationPolicyAcceptance()
 
 
+def test_a_deterministic_job_is_accepted_by_its_tenant_and_executed_again_in_a_dispute() -> None:
+    assert parse(gantry(verification="deterministic")).verification == "deterministic"
+    assert spec(gantry(verification="deterministic")).verification == gen.VerificationPolicyAcceptance()
+    assert spec(gantry(verification="deterministic", pods=2)).pods_max == 2
+    assert parse().verification == "acceptance"
+
+
 def test_a_rental_is_one_machine_with_keys_and_data() -> None:
     keys = [f"{KEY} anna@desk", ssh_key("ssh-rsa")]
     found = parse(together(DATA, ssh(authorized_keys=keys, path="/workspace/.ssh/keys", port=2222)))
@@ -176,6 +183,19 @@ def test_a_result_file_lies_on_disk() -> None:
         (gantry(verification={}), "verification", "replicas is missing"),
         (gantry(verification=2), "verification", "is not a way to verify"),
         (gantry(verification={"replicas": 2}, result={"seal_to": SEAL}), "result.seal_to", "cannot be sealed"),
+        (gantry(verification="deterministic", result={"seal_to": SEAL}), "result.seal_to", "cannot be sealed"),
+        (gantry(kind="service", verification="deterministic"), "verification", "a service has no verification"),
+        (together(helper(), gantry(verification="deterministic")), "verification", "has one service, and there are 2"),
+        (
+            gantry(verification="deterministic", checkpoint={"path": "/ckpt", "every": "10m"}),
+            "checkpoint",
+            "has no checkpoints",
+        ),
+        (
+            gantry(verification="deterministic", inputs=[{"name": "a", "path": "/a", "sha256": "0" * 64}]),
+            "verification",
+            "has no delivered files",
+        ),
         (gantry(result={"seal_to": "5f"}), "result.seal_to", "64 hex digits"),
         (gantry(result={"path": "out"}), "result.path", "is not a result"),
         (gantry(result={"file": "/out"}), "result.file", 'unknown key "file"'),

@@ -1,0 +1,1 @@
+"""Decisions about disputes: what the chain accepts of whom, judgements by execution, and a juror's duties."""

@@ -33,7 +33,7 @@ from offchain.core.scheduler.sharing_demand import share_values
 MULTI_GPU_WEIGHT = 0.25
 """The weight of a pod that needs several GPUs, relative to its probability."""
 
-CPU_FACTOR = 1.5
+CPU_FACTOR = 1.4
 """How often cores count for pods that share a host: pods that need many are mixed with pods that need few."""
 
 _SALT = 0x42B2AE3D27D4EB4F

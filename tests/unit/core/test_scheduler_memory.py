@@ -136,7 +136,8 @@ def test_many_rounds_of_complete_churn_leave_as_much_as_a_few():
     world.state.handle(LimitsChanged(HealthLimits(300_000, 60_000, 120_000)), 0)
     before, after = churned(world, 0, FEW_ROUNDS), churned(world, FEW_ROUNDS, MANY_ROUNDS)
     assert len(before) > 100, "the state was not visited"
-    grown = {path: (before[path], after[path]) for path in after if after[path] > 1.5 * before[path] + SPARE}
+    # Tables that are full double their capacity; what grew with the rounds would be four times as long.
+    grown = {path: (before[path], after[path]) for path in after if after[path] > 2 * before[path] + SPARE}
     assert not grown
 
 

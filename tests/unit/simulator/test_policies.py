@@ -66,8 +66,8 @@ def test_pods_without_gpus_keep_cores_for_gpus():
     assert placed(FRAGMENTATION, PLAIN, before=[(1, PodShape(0, 0, 1, 1000), 1)], hosts=hosts, mix=mix) == "taken"
 
 
-@pytest.mark.parametrize(("cores", "gib", "lost"), [(0, 0, False), (4, 0, False), (8, 0, True), (0, 4, True)])
-def test_cores_count_one_and_a_half_times_for_expected_pods_and_memory_once(cores, gib, lost):
+@pytest.mark.parametrize(("cores", "gib", "lost"), [(0, 0, False), (3, 0, False), (8, 0, True), (0, 4, True)])
+def test_cores_count_1_4_times_for_expected_pods_and_memory_once(cores, gib, lost):
     mine = cluster(HostSpec("one", 16_000, 16_384, 4, "red"))
     policy = FragmentationScore(mine, DemandDistribution.of([PodShape(4_000, 4_096, 1, 1000)]))
     scores, devices = np.zeros(1), np.zeros(1, dtype=np.int64)

@@ -14,6 +14,7 @@ import { ProblemNotice } from "./loading.tsx";
 const TAIL_LINES = 1_000;
 /** More than a host keeps of one pod. */
 const MAX_DOWNLOAD = 64 * 2 ** 20;
+const UNSEEN_MS = 200;
 
 type State = "connecting" | "following" | "ended";
 const TEXTS: Readonly<Record<State, string>> = {
@@ -55,6 +56,7 @@ export function LogPanel(props: { lease: Lease; network: Network }) {
         if (isOver) return;
         if (piece === null) break;
         add(escaper.feed(piece));
+        await nextFrame();
       }
       add(escaper.end());
       session.drop();
@@ -123,6 +125,17 @@ export function LogPanel(props: { lease: Lease; network: Network }) {
       <pre class="log" ref={view} tabIndex={0} role="log" aria-live="off" aria-label={`Log of pod ${lease.pod}`} />
     </section>
   );
+}
+
+/** Waits until the page was drawn, or a moment where it is not visible: a log that is long must not block the page. */
+function nextFrame(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, UNSEEN_MS);
+    requestAnimationFrame(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 /** Adds text to the end of the view, which stays at its end if it was there. Returns whether old text was removed. */

@@ -5,7 +5,7 @@ import { asProblem, type Problem } from "../api/client.ts";
 import type { Lease, Network } from "../api/types.ts";
 import { hostClient } from "../host/pods.ts";
 import type { RemoteProgram } from "../host/remote_program.ts";
-import type { Screen } from "../terminal/screen.ts";
+import type { TerminalScreen } from "../terminal/screen.ts";
 import { Empty, ProblemNotice } from "./loading.tsx";
 
 /** As `gantry shell`: bash if it is there, else sh. */
@@ -26,7 +26,7 @@ export function TerminalPanel(props: { lease: Lease; network: Network }) {
   const [turn, setTurn] = useState(0);
   const [isForScreenReaders, setIsForScreenReaders] = useState(false);
   const place = useRef<HTMLDivElement>(null);
-  const screen = useRef<Screen | null>(null);
+  const screen = useRef<TerminalScreen | null>(null);
   const after = useRef<HTMLButtonElement>(null);
   const isRunning = lease.state === "Active";
 
@@ -37,19 +37,23 @@ export function TerminalPanel(props: { lease: Lease; network: Network }) {
     let program: RemoteProgram | null = null;
     const say = (text: string): void => setState({ text, isOver: false, problem: null });
     const failed = (error: unknown): void => {
-      if (!isOver) setState({ text: "", isOver: true, problem: asProblem(error) });
+      if (!isOver && program?.exitCode == null) setState({ text: "", isOver: true, problem: asProblem(error) });
+    };
+    const toProgram = (work: (running: RemoteProgram) => Promise<void>): void => {
+      // The last keys may come when the program has ended already.
+      if (program !== null && program.exitCode === null) work(program).catch(failed);
     };
     const run = async (): Promise<void> => {
-      const [client, { Screen }] = await Promise.all([
+      const [client, { TerminalScreen }] = await Promise.all([
         hostClient(network, lease.host),
         import("../terminal/screen.ts"),
       ]);
       if (isOver) return;
-      const shown = new Screen(
+      const shown = new TerminalScreen(
         area,
         {
-          onInput: (data) => void program?.write(data).catch(failed),
-          onResize: (rows, columns) => void program?.resize(rows, columns).catch(failed),
+          onInput: (data) => toProgram((running) => running.write(data)),
+          onResize: (rows, columns) => toProgram((running) => running.resize(rows, columns)),
           onLeave: () => after.current?.focus(),
         },
         { isForScreenReaders },

@@ -23,7 +23,12 @@ export class HostRefused extends Problem {
 }
 
 export class HostUnreachable extends Problem {
-  constructor(detail: string, hint = "Try again.") {
+  /** `reason`: the part of the detail that is worth repeating where this way was part of another. */
+  constructor(
+    detail: string,
+    hint = "Try again.",
+    readonly reason = detail,
+  ) {
     super(0, "host_unreachable", detail, hint, null);
   }
 }
@@ -37,5 +42,5 @@ export class HostMisbehaved extends Problem {
 
 /** Returns the problem of a connection that broke. */
 export function unreachable(error: ConnectionLost): HostUnreachable {
-  return new HostUnreachable(`The connection to the host broke (${error.message}).`);
+  return new HostUnreachable(`The connection to the host broke (${error.message}).`, "Try again.", error.message);
 }

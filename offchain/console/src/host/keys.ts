@@ -42,6 +42,6 @@ export async function missingCryptography(): Promise<string> {
     await newSessionPair();
     return "";
   } catch {
-    return "This browser has no ed25519 keys: use Chrome 137, Firefox 129, Safari 17 or newer.";
+    return "This browser has no ed25519 keys: use Chrome 137, Firefox 130, Safari 17 or newer.";
   }
 }

@@ -11,7 +11,7 @@ import {
   WireError,
 } from "./errors.ts";
 import type { Answer } from "./messages.ts";
-import { LocalProtocolError, MAIN, Mux, type MuxEvent } from "./mux.ts";
+import { CONTROL, LocalProtocolError, MAIN, Mux, type MuxEvent } from "./mux.ts";
 import { type ByteStream, Signal } from "./stream.ts";
 
 /** Credit for a body, bytes; for files, so that latency does not limit their speed. */
@@ -19,6 +19,9 @@ export const WINDOW = 2 ** 18;
 export const BULK_WINDOW = 4 * 2 ** 20;
 /** Unsent bytes of all sessions above which a session waits with its body. */
 const BACKLOG = 2 ** 20;
+/** Pieces below this size that wait to be read are joined, up to the other size. */
+const SMALL_PIECE = 4_096;
+const MAX_JOINED = 2 ** 16;
 const LEFT: Refusal = { code: "Gone", message: "The other side left.", hint: "" };
 
 export interface Piece {
@@ -26,9 +29,17 @@ export interface Piece {
   data: Bytes;
 }
 
+/** Pieces of one channel that arrived, and the credit that they use. */
+interface Arrived {
+  channel: number;
+  parts: Bytes[];
+  size: number;
+  credit: number;
+}
+
 /** One request and its answer, with bodies both ways. Made by `Peer.open`. */
 export class Session {
-  #inbox: Piece[] = [];
+  #inbox: Arrived[] = [];
   #answer: Answer | null = null;
   #error: Error | null = null;
   #isEnded = false;
@@ -51,11 +62,11 @@ export class Session {
   /** Returns the next bytes and their channel; null at the end. Throws as `answer`. */
   async read(): Promise<Piece | null> {
     for (;;) {
-      const piece = this.#inbox.shift();
-      if (piece !== undefined) {
-        this.peer.mux.consumed(this.number, piece.data.length + 1);
+      const arrived = this.#inbox.shift();
+      if (arrived !== undefined) {
+        this.peer.mux.consumed(this.number, arrived.credit);
         this.peer.wake();
-        return piece;
+        return pieceOf(arrived);
       }
       if (this.#isEnded) return null;
       this.#check();
@@ -74,7 +85,7 @@ export class Session {
 
   /** Returns the pieces that arrived and were not read, and removes them. */
   left(): Piece[] {
-    const found = this.#inbox;
+    const found = this.#inbox.map(pieceOf);
     this.#inbox = [];
     return found;
   }
@@ -120,10 +131,23 @@ export class Session {
   /** Processes an event of this session. Called by `Peer`. */
   take(event: MuxEvent): void {
     if (event.kind === "accepted") this.#answer = event.answer;
-    else if (event.kind === "received") this.#inbox.push({ channel: event.channel, data: event.data });
+    else if (event.kind === "received") this.#add(event.channel, event.data);
     else if (event.kind === "ended") this.#isEnded = true;
     else if (event.kind === "refused" || event.kind === "reset") this.fail(new HostRefused(event.refusal));
     this.#changed.fire();
+  }
+
+  /** Stores bytes to be read. Small pieces are joined: a host may send each byte in a frame of its own. */
+  #add(channel: number, data: Bytes): void {
+    const last = this.#inbox.at(-1);
+    const isJoined = last !== undefined && last.channel === channel && channel !== CONTROL;
+    if (isJoined && data.length < SMALL_PIECE && last.size + data.length <= MAX_JOINED) {
+      last.parts.push(data);
+      last.size += data.length;
+      last.credit += data.length + 1;
+      return;
+    }
+    this.#inbox.push({ channel, parts: [data], size: data.length, credit: data.length + 1 });
   }
 
   #check(): void {
@@ -131,10 +155,16 @@ export class Session {
   }
 }
 
+function pieceOf(arrived: Arrived): Piece {
+  return { channel: arrived.channel, data: concat(...arrived.parts) };
+}
+
 /** A session as a stream of bytes: what a gateway relays. */
 export function sessionStream(session: Session): ByteStream {
-  const lost = (error: unknown): ConnectionLost =>
-    new ConnectionLost(error instanceof Error ? error.message : String(error));
+  const lost = (error: unknown): ConnectionLost => {
+    if (error instanceof HostUnreachable) return new ConnectionLost(error.reason);
+    return new ConnectionLost(error instanceof Error ? error.message : String(error));
+  };
   return {
     read: async () => {
       const data = await session.readMain().catch((error: unknown) => {

@@ -1,6 +1,6 @@
 /** A stream of bytes each way, and waiting for what happens to it. */
 
-import type { Bytes } from "../lib/bytes.ts";
+import { type Bytes, concat } from "../lib/bytes.ts";
 import { ConnectionLost, HostUnreachable } from "./errors.ts";
 
 export interface ByteStream {
@@ -44,11 +44,7 @@ export async function within<T>(ms: number, work: Promise<T>, message: string): 
 export async function exactly(stream: ByteStream, size: number): Promise<Bytes> {
   let data: Bytes = await stream.read();
   while (data.length < size) {
-    const more = await stream.read();
-    const whole = new Uint8Array(data.length + more.length);
-    whole.set(data);
-    whole.set(more, data.length);
-    data = whole;
+    data = concat(data, await stream.read());
   }
   if (data.length > size) throw new ConnectionLost("the other side does not speak this protocol");
   return data;

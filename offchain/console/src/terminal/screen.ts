@@ -15,7 +15,7 @@ export interface ScreenEvents {
   onLeave: () => void;
 }
 
-export class Screen {
+export class TerminalScreen {
   #terminal: Terminal;
   #fit = new FitAddon();
   #observer: ResizeObserver;
@@ -23,6 +23,7 @@ export class Screen {
   #recolour = (): void => {
     this.#terminal.options.theme = themeOf(this.place);
   };
+  #themes = new MutationObserver(this.#recolour);
 
   constructor(
     readonly place: HTMLElement,
@@ -36,6 +37,8 @@ export class Screen {
       fontSize: 14,
       cursorBlink: false,
       screenReaderMode: options.isForScreenReaders,
+      // Colours of programs are made for other backgrounds.
+      minimumContrastRatio: 4.5,
       theme: themeOf(place),
       // A program may print links of its own text to anywhere: they are not followed.
       linkHandler: { activate: () => undefined },
@@ -49,6 +52,7 @@ export class Screen {
     this.#observer = new ResizeObserver(() => this.#fit.fit());
     this.#observer.observe(place);
     this.#scheme.addEventListener("change", this.#recolour);
+    this.#themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     this.#fit.fit();
   }
 
@@ -84,6 +88,7 @@ export class Screen {
   close(): void {
     this.#observer.disconnect();
     this.#scheme.removeEventListener("change", this.#recolour);
+    this.#themes.disconnect();
     this.#terminal.dispose();
   }
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,8 +63,6 @@ class ConsolePods:
     gateway: ConsoleGateway
     server: GatewayServer
     sockets: RelaySockets
-    recheck: Callable[[], Awaitable[None]]
-    """Has the host check its open sessions again, as it does every 6 s."""
     host: Ed25519Signer
     task: int
     lease: int
@@ -76,6 +74,7 @@ class ConsolePods:
     clock_ahead_ms: int = 0
     carried: list[bytes] = field(default_factory=list)
     breaks_protocol: bool = False
+    agent: HostServer | None = None
 
     @property
     def page(self) -> str:
@@ -83,6 +82,11 @@ class ConsolePods:
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000 + self.clock_ahead_ms
+
+    async def recheck(self) -> None:
+        """Have the host check its open sessions again, as it does every 6 s."""
+        assert self.agent is not None
+        await self.agent.recheck()
 
     def change_lease(self, **changes: Any) -> None:
         """Change the lease in the index."""
@@ -141,7 +145,7 @@ async def console_pods(folder: Path) -> AsyncIterator[ConsolePods]:
             genesis_hash=GENESIS,
             authorise=GatewayAdmission(GantryChain(gateway.chain)),
         )
-        pods = ConsolePods(gateway, server, sockets, lambda: agent.recheck(), host, *_place_pod(gateway, host))
+        pods = ConsolePods(gateway, server, sockets, host, *_place_pod(gateway, host))
         _record(pods)
         below = await IrohTransport.bind(host_seed, listen=False)
         attached = GatewayTransport(below, host_seed, genesis_hash=GENESIS, signer=host)
@@ -160,6 +164,7 @@ async def console_pods(folder: Path) -> AsyncIterator[ConsolePods]:
             verify=signature_is_genuine,
             now_ms=pods.now_ms,
         )
+        pods.agent = agent
         serving.append(asyncio.create_task(agent.serve()))
         try:
             yield pods

@@ -94,9 +94,7 @@ def _requests() -> list[dict[str, Any]]:
 
 
 def _frames() -> dict[str, Any]:
-    kinds = [
-        {"kind": kind.name, "session": 2**32 - 1, "payload": "ab" * min(LONGEST[kind], 5)} for kind in FrameKind
-    ]
+    kinds = [{"kind": kind.name, "session": 2**32 - 1, "payload": "ab" * min(LONGEST[kind], 5)} for kind in FrameKind]
     for one in kinds:
         one["bytes"] = encode(FrameKind[one["kind"]], one["session"], bytes.fromhex(one["payload"])).hex()
     head = {kind.name: (LONGEST[kind] + 1).to_bytes(4, "big") + bytes((kind,)) + bytes(4) for kind in FrameKind}
@@ -265,7 +263,7 @@ def record_handshake() -> dict[str, Any]:
 
 def fixed() -> dict[str, Any]:
     """Return all vectors but the recorded handshake."""
-    texts: list[Any] = [{"b": 1, "a": [True, None, "ü\x7f\u2028\U0001f600\"\\\n"]}, {"": {}}]
+    texts: list[Any] = [{"b": 1, "a": [True, None, 'ü\x7f\u2028\U0001f600"\\\n']}, {"": {}}]
     signed = delegation()
     return {
         "genesis_hash": GENESIS.hex(),

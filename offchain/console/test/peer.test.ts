@@ -83,7 +83,10 @@ async function opened(window = 100) {
 it("joins small pieces, and grants what was read again", async () => {
   const { host, session } = await opened();
   await host.hear("CREDIT");
-  host.data(1, MAIN, utf8("a".repeat(30))).data(1, MAIN, utf8("b".repeat(30))).data(1, CONTROL, utf8("{}"));
+  host
+    .data(1, MAIN, utf8("a".repeat(30)))
+    .data(1, MAIN, utf8("b".repeat(30)))
+    .data(1, CONTROL, utf8("{}"));
   host.data(1, MAIN, utf8("c")).say("END", 1);
   await host.hear("OPEN");
   await new Promise((resolve) => setTimeout(resolve));
@@ -96,6 +99,15 @@ it("joins small pieces, and grants what was read again", async () => {
     [CONTROL, "{}"],
     [MAIN, "c"],
   ]);
+});
+
+it("gives all of a body whose end comes with it", async () => {
+  const { host, session } = await opened();
+  session.end();
+  const data = encodeFrame("DATA", 1, bigEndian(MAIN, 1), utf8("all"));
+  host.raw(concat(data, encodeFrame("END", 1)));
+  expect(await session.readMain()).toEqual(utf8("all"));
+  expect(await session.readMain()).toBe(null);
 });
 
 it("gives credit back at half of the window", async () => {

@@ -59,12 +59,15 @@ export function TerminalPanel(props: { lease: Lease; network: Network }) {
         { isForScreenReaders },
       );
       screen.current = shown;
-      const started = await client.exec(BigInt(lease.lease), SHELL, shown.rows, shown.columns);
+      const { rows, columns } = shown;
+      const started = await client.exec(BigInt(lease.lease), SHELL, rows, columns);
       program = started;
       if (isOver) return started.kill();
+      if (shown.rows !== rows || shown.columns !== columns) shown.tellSize();
       started.onBreak = (reason) =>
         say(reason === null ? "Connected again; nothing was lost" : `${reason} Connecting again …`);
       say("Connected");
+      area.scrollIntoView({ block: "nearest" });
       shown.focus();
       for (let data = await started.read(); data !== null; data = await started.read()) {
         if (isOver) return;

@@ -111,6 +111,7 @@ export class Session {
   /** Ends this side's body. */
   end(): void {
     ignoringLocal(() => this.peer.mux.end(this.number));
+    if (!this.peer.mux.isOpen(this.number)) this.peer.forget(this.number);
     this.peer.wake();
   }
 
@@ -273,7 +274,9 @@ export class Peer {
     else if (event.kind === "gone") this.#fail(new HostRefused(event.refusal));
     else {
       this.#sessions.get(event.session)?.take(event);
-      if (!this.mux.isOpen(event.session)) this.forget(event.session);
+      // Earlier events of the same bytes find the multiplexer in the state after the last of them.
+      const isLast = event.kind === "ended" || event.kind === "refused" || event.kind === "reset";
+      if (isLast && !this.mux.isOpen(event.session)) this.forget(event.session);
     }
   }
 

@@ -1,6 +1,6 @@
 /** The part of a log that a page shows: its end, within bounds, so that an endless log costs no more memory. */
 
-export const MAX_CHARACTERS = 2 ** 20;
+export const MAX_CHARACTERS = 2 ** 18;
 export const MAX_PIECES = 2_000;
 
 export class LogWindow {

@@ -27,7 +27,7 @@ export class TerminalScreen {
 
   constructor(
     readonly place: HTMLElement,
-    events: ScreenEvents,
+    readonly events: ScreenEvents,
     options: { isForScreenReaders: boolean },
   ) {
     defineStyleElement();
@@ -45,7 +45,7 @@ export class TerminalScreen {
     });
     this.#terminal.loadAddon(this.#fit);
     this.#terminal.open(place);
-    this.#terminal.attachCustomKeyEventHandler((event) => this.#isForProgram(event, events));
+    this.#terminal.attachCustomKeyEventHandler((event) => this.#isForProgram(event));
     this.#terminal.onData((text) => events.onInput(new TextEncoder().encode(text)));
     this.#terminal.onBinary((text) => events.onInput(Uint8Array.from(text, (letter) => letter.charCodeAt(0))));
     this.#terminal.onResize(({ rows, cols }) => events.onResize(rows, cols));
@@ -54,6 +54,11 @@ export class TerminalScreen {
     this.#scheme.addEventListener("change", this.#recolour);
     this.#themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     this.#fit.fit();
+  }
+
+  /** Reports the present size again. */
+  tellSize(): void {
+    this.events.onResize(this.rows, this.columns);
   }
 
   get rows(): number {
@@ -93,12 +98,12 @@ export class TerminalScreen {
   }
 
   /** Returns whether a key is for the program, not for the page or the browser. */
-  #isForProgram(event: KeyboardEvent, events: ScreenEvents): boolean {
+  #isForProgram(event: KeyboardEvent): boolean {
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
     switch (event.code) {
       case "KeyL":
         event.preventDefault();
-        if (event.type === "keydown") events.onLeave();
+        if (event.type === "keydown") this.events.onLeave();
         return false;
       case "KeyC":
         event.preventDefault();

@@ -10,6 +10,7 @@ from sqlalchemy import delete
 
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.ports import free
+from offchain.gateway.api.relay_socket import RelaySockets
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer.genesis import store_genesis_balances
 from offchain.indexer.offers import HostAtBlock, device_rows, offer_rows
@@ -82,8 +83,8 @@ def _hosts() -> tuple[list[OfferRow], list[DeviceRow]]:
 
 
 @asynccontextmanager
-async def console_gateway(folder: Path) -> AsyncIterator[ConsoleGateway]:
-    """Serve the console for the length of the block; the index is in `folder`."""
+async def console_gateway(folder: Path, relay: RelaySockets | None = None) -> AsyncIterator[ConsoleGateway]:
+    """Serve the console for the length of the block; the index is in `folder`. `relay`: for pages; None: no relay."""
     address = str(folder / "index.db")
     db, index = opened(address)
     history = History(5)
@@ -108,7 +109,7 @@ async def console_gateway(folder: Path) -> AsyncIterator[ConsoleGateway]:
         development=True,
     )
     try:
-        async with ApiServer(settings, lambda: chain).listening() as url:
+        async with ApiServer(settings, lambda: chain, relay).listening() as url:
             yield ConsoleGateway(url, db, index, history, chain)
     finally:
         db.close()

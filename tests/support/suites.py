@@ -17,6 +17,7 @@ NETWORK_TESTS: Final = (
     "api",
     "audit_proofs",
     "console",
+    "console_pods",
     "kills",
     "life",
     "gateway",

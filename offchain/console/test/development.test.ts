@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { sr25519 } from "@polkadot-labs/hdkd-helpers";
 import { developmentSigner } from "../src/wallet/development.ts";
-import { bytesOf, hexOf } from "../src/wallet/signers.ts";
+import { bytesOf } from "../src/lib/bytes.ts";
+import { hexOf } from "../src/wallet/signers.ts";
 
 const ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY";
 

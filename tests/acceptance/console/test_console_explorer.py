@@ -5,7 +5,7 @@ import re
 
 import aiohttp
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.support.console_browser import DESKTOP, PHONE, Console, console
 from tests.support.console_gateway import ALICE, MARKUP, ConsoleGateway
@@ -123,6 +123,26 @@ async def test_what_does_not_exist_is_said_with_what_to_do(here: Console) -> Non
         await expect(page.get_by_role("alert")).to_contain_text(says)
     await here.go("/no/such/page")
     await expect(page.get_by_role("heading", level=1)).to_have_text("There is no such page")
+
+
+@pytest.mark.parametrize("path", ["/v1/leases", "/v1/tasks/4"], ids=["a list", "a resource"])
+@pytest.mark.parametrize("status", [429, 503])
+async def test_what_failed_for_a_moment_is_read_again(here: Console, path: str, status: int) -> None:
+    asked: list[str] = []
+
+    async def once(route: Route) -> None:
+        asked.append(route.request.url)
+        problem = {"status": status, "code": "too_many_requests", "detail": "Not now."}
+        await (route.fulfill(status=status, json=problem) if len(asked) == 1 else route.continue_())
+
+    await here.page.route(re.compile(rf"{path}(\?.*)?$"), once)
+    await here.page.clock.install()
+    await here.go("/tasks/4")
+    await expect(here.page.get_by_role("alert").first).to_contain_text("Not now.")
+    await here.page.clock.fast_forward(6_000)
+    await expect(here.page.get_by_role("alert")).to_have_count(0)
+    await expect(here.page.get_by_role("table", name="Leases")).to_be_visible()
+    assert len(asked) > 1
 
 
 async def test_names_that_are_markup_are_shown_as_text(here: Console) -> None:

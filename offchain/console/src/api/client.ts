@@ -101,3 +101,8 @@ export function asProblem(error: unknown): Problem {
   const text = error instanceof Error ? error.message : String(error);
   return new Problem(0, "console", text, "", null);
 }
+
+/** Returns whether a failure may pass: no connection, an index that is not ready, too many requests. */
+export function isPassing(problem: Problem): boolean {
+  return problem.status === 0 || problem.status === 429 || problem.status === 503;
+}

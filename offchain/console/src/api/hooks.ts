@@ -1,7 +1,7 @@
 /** Hooks that read resources: what is loading, what was answered, what failed. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { asProblem, onBlock, request, type Problem } from "./client.ts";
+import { asProblem, isPassing, onBlock, request, type Problem } from "./client.ts";
 import type { BlockReference, Page } from "./types.ts";
 
 export interface Loaded<T> {
@@ -14,18 +14,24 @@ export interface Loaded<T> {
 
 const RETRY_MS = 5_000;
 
-/** Reads a resource again whenever its path changes; null: nothing. What another path answered is never shown. */
-export function useResource<T>(path: string | null): Loaded<T> {
+/**
+ * Reads something by its path, again whenever the path changes; null: nothing. What another path gave is never shown.
+ * A failure that may pass is tried again.
+ */
+function useReader<T>(path: string | null, read: (path: string, signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [found, setFound] = useState<{ path: string; data: T } | null>(null);
   const [failed, setFailed] = useState<{ path: string; problem: Problem } | null>(null);
   const [turn, setTurn] = useState(0);
   const reload = useCallback(() => setTurn((value) => value + 1), []);
+  const reader = useRef(read);
+  reader.current = read;
   useEffect(() => {
     if (path === null) return undefined;
     const controller = new AbortController();
     let retry: ReturnType<typeof setTimeout> | undefined;
-    request<T>(path, { signal: controller.signal }).then(
+    reader.current(path, controller.signal).then(
       (data) => {
+        if (controller.signal.aborted) return;
         setFound({ path, data });
         setFailed(null);
       },
@@ -33,9 +39,7 @@ export function useResource<T>(path: string | null): Loaded<T> {
         if (controller.signal.aborted) return;
         const problem = asProblem(error);
         setFailed({ path, problem });
-        // What may be right a little later: no connection, an index that is not ready, too many requests.
-        if (problem.status === 0 || problem.status === 429 || problem.status === 503)
-          retry = setTimeout(reload, RETRY_MS);
+        if (isPassing(problem)) retry = setTimeout(reload, RETRY_MS);
       },
     );
     return () => {
@@ -48,42 +52,32 @@ export function useResource<T>(path: string | null): Loaded<T> {
   return { data, problem, isLoading: path !== null && data === null && problem === null, reload };
 }
 
+/** Reads a resource. */
+export function useResource<T>(path: string | null): Loaded<T> {
+  return useReader(path, (from, signal) => request<T>(from, { signal }));
+}
+
 /** Reads all pages of a list, at most `most` of them; `isComplete` is false if there are more. */
 export function useAllPages<T>(path: string | null, most = 10): Loaded<T[]> & { isComplete: boolean } {
-  const [found, setFound] = useState<{ path: string; rows: T[]; isComplete: boolean } | null>(null);
-  const [failed, setFailed] = useState<{ path: string; problem: Problem } | null>(null);
-  const [turn, setTurn] = useState(0);
-  const reload = useCallback(() => setTurn((value) => value + 1), []);
-  useEffect(() => {
-    if (path === null) return undefined;
-    const controller = new AbortController();
-    const read = async (): Promise<void> => {
-      const rows: T[] = [];
-      let next: string | null = null;
-      for (let page = 0; page < most; page += 1) {
-        const after: string = next === null ? "" : `${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(next)}`;
-        const answer: Page<T> = await request<Page<T>>(path + after, { signal: controller.signal });
-        rows.push(...answer.data);
-        next = answer.next;
-        if (next === null) break;
-      }
-      setFound({ path, rows, isComplete: next === null });
-      setFailed(null);
-    };
-    read().catch((error: unknown) => {
-      if (!controller.signal.aborted) setFailed({ path, problem: asProblem(error) });
-    });
-    return () => controller.abort();
-  }, [path, turn, most]);
-  const current = found !== null && found.path === path ? found : null;
-  const problem = failed !== null && failed.path === path ? failed.problem : null;
-  return {
-    data: current?.rows ?? null,
-    isComplete: current?.isComplete ?? true,
-    problem,
-    isLoading: path !== null && current === null && problem === null,
-    reload,
-  };
+  const { data, ...state } = useReader(path, (from, signal) => allPages<T>(from, most, signal));
+  return { ...state, data: data?.rows ?? null, isComplete: data?.isComplete ?? true };
+}
+
+async function allPages<T>(
+  path: string,
+  most: number,
+  signal: AbortSignal,
+): Promise<{ rows: T[]; isComplete: boolean }> {
+  const rows: T[] = [];
+  let next: string | null = null;
+  for (let page = 0; page < most; page += 1) {
+    const after: string = next === null ? "" : `${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(next)}`;
+    const answer: Page<T> = await request<Page<T>>(path + after, { signal });
+    rows.push(...answer.data);
+    next = answer.next;
+    if (next === null) break;
+  }
+  return { rows, isComplete: next === null };
 }
 
 /** Returns the newest block of any answer. */

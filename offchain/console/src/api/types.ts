@@ -26,6 +26,7 @@ export interface Network {
   development: boolean;
   sign_in: boolean;
   signing: boolean;
+  relay: string | null;
 }
 
 export interface Block {

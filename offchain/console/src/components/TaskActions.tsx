@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Lease, Task } from "../api/types.ts";
+import { digitsOf } from "../lib/bytes.ts";
 import { parseAmount } from "../lib/money.ts";
 import { isFinal, variantName } from "../lib/states.ts";
 import type { CallChoice } from "../wallet/calls.ts";
@@ -160,7 +161,7 @@ function Dispute(props: { onChoose: (digest: string) => void }) {
       return;
     }
     const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
-    setDigest(Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join(""));
+    setDigest(digitsOf(hash));
   };
   const submit = (event: Event): void => {
     event.preventDefault();

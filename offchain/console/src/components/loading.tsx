@@ -26,6 +26,12 @@ const TITLES: Readonly<Record<string, string>> = {
   unreachable: "No connection",
   not_signed_in: "Not signed in",
   read_too_long: "This read takes too long",
+  host_unreachable: "The host cannot be reached",
+  host_misbehaved: "The host does not keep to the rules",
+  BadDelegation: "The session key is not valid for this",
+  NotAttached: "The host is not attached to this gateway",
+  NotReady: "Not ready yet",
+  Gone: "No longer there",
 };
 
 /** An error: what happened, the field at fault, and what to do. */

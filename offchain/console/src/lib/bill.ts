@@ -6,22 +6,24 @@
  * never "agrees"; `gantry audit prove` has the whole record.
  */
 
+import type { Lease } from "../api/types.ts";
 import { rateForTime } from "./money.ts";
 import { variantName } from "./states.ts";
 
-export interface LeaseForBill {
-  state: string;
-  reason: string | null;
-  rate_per_hour: string;
-  deposited: string;
-  paid: string;
-  fee: string;
-  refunded: string;
-  assigned_ms: number;
-  started_ms: number | null;
-  ended_ms: number | null;
-  wall_ms: number | null;
-}
+export type LeaseForBill = Pick<
+  Lease,
+  | "state"
+  | "reason"
+  | "rate_per_hour"
+  | "deposited"
+  | "paid"
+  | "fee"
+  | "refunded"
+  | "assigned_ms"
+  | "started_ms"
+  | "ended_ms"
+  | "wall_ms"
+>;
 
 export type BillingUnit = "second" | "hour" | "day";
 const UNIT_MS: Readonly<Record<BillingUnit, number>> = { second: 1, hour: 3_600_000, day: 86_400_000 };

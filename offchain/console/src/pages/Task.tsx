@@ -10,6 +10,7 @@ import { EventList } from "../components/EventList.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Hash, Heading, Status, Time } from "../components/parts.tsx";
+import { PodAccess } from "../components/PodAccess.tsx";
 import { TaskActions } from "../components/TaskActions.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { sum } from "../lib/money.ts";
@@ -56,6 +57,7 @@ export function TaskPage() {
                 {(rows) => <LeaseTable rows={rows} />}
               </Load>
             </section>
+            <PodAccess task={data} leases={leases.data ?? []} />
             <section class="stack">
               <h2>Bill</h2>
               <Load of={leases} what="the bill">

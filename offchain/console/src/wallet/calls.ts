@@ -1,6 +1,6 @@
 /** Calls of the connected account: built by the gateway, signed by the wallet, sent, and followed to a final block. */
 
-import { Problem, request } from "../api/client.ts";
+import { isPassing, Problem, request } from "../api/client.ts";
 import type { Event, Extrinsic, Page, Submitted, UnsignedExtrinsic } from "../api/types.ts";
 import { apiQuery } from "../lib/url_state.ts";
 import type { Signer } from "./signers.ts";
@@ -32,9 +32,7 @@ export async function inFinalBlock(hash: string, expiresAtBlock: number, signal:
       if (newest !== undefined) return newest;
     } catch (error) {
       const isMissing = error instanceof Problem && error.code === "not_found";
-      const isPassing =
-        error instanceof Problem && (error.status === 0 || error.status === 429 || error.status === 503);
-      if (!isMissing && !isPassing) throw error;
+      if (!isMissing && !(error instanceof Problem && isPassing(error))) throw error;
     }
     const { as_of } = await request<{ as_of: { number: number } }>("/v1/network", { signal });
     if (as_of.number > expiresAtBlock) {

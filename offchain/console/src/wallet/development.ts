@@ -2,7 +2,8 @@
 
 import { sr25519CreateDerive } from "@polkadot-labs/hdkd";
 import { DEV_MINI_SECRET, ss58Address } from "@polkadot-labs/hdkd-helpers";
-import { bytesOf, hexOf, type Signer } from "./signers.ts";
+import { bytesOf } from "../lib/bytes.ts";
+import { hexOf, type Signer } from "./signers.ts";
 
 /** The variant Sr25519 of MultiSignature. */
 const SR25519 = "01";

@@ -46,6 +46,7 @@ export function useWallet(): WalletState {
 /** Connects an account, and signs in with it. Throws the wallet's errors where the account cannot be connected. */
 export async function connect(choice: AccountChoice): Promise<void> {
   const signer = await signerOf(choice);
+  leave();
   store({ choice, session: null });
   change({ signer, choice, session: null, problem: null });
   await signIn();
@@ -88,7 +89,19 @@ export async function disconnect(): Promise<void> {
   forget();
 }
 
+const leaving = new Set<() => void>();
+
+/** Calls a function whenever the connected account leaves: on sign-out, and when another one is connected. */
+export function whenAccountLeaves(call: () => void): void {
+  leaving.add(call);
+}
+
+function leave(): void {
+  for (const call of leaving) call();
+}
+
 function forget(): void {
+  leave();
   setToken(null);
   store(null);
   change({ signer: null, session: null, choice: null, problem: null });

@@ -1,5 +1,7 @@
 /** Accounts that can sign: those of wallet extensions, and those of development networks. */
 
+import { digitsOf } from "../lib/bytes.ts";
+
 /** Which account to connect: of an extension (its key in window.injectedWeb3), or a development account ("//Alice"). */
 export type AccountChoice =
   { kind: "extension"; extension: string; address: string } | { kind: "development"; path: string };
@@ -101,15 +103,7 @@ async function chainAddress(address: string): Promise<string> {
   return ss58Address(ss58Decode(address)[0]);
 }
 
-/** Returns the UTF-8 bytes of a text as 0x and hex digits. */
+/** Returns the bytes, or the UTF-8 bytes of a text, as 0x and hex digits. */
 export function hexOf(data: string | Uint8Array): string {
-  const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
-  return `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
-
-/** Returns the bytes of 0x and hex digits. Throws an Error. */
-export function bytesOf(hex: string): Uint8Array {
-  const digits = hex.replace(/^0x/, "");
-  if (!/^([0-9a-fA-F]{2})*$/.test(digits)) throw new Error("These are not bytes in hex.");
-  return Uint8Array.from(digits.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+  return `0x${digitsOf(data)}`;
 }

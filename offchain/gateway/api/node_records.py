@@ -41,13 +41,16 @@ class NodeRecordsApi:
         async with self._access.use() as port:
             head, as_of = await final_block(port)
             chain = GantryChain(port)
-            task, params = await asyncio.gather(chain.task(asked.task, head.hash), chain.params("Tasks", head.hash))
+            task = await chain.task(asked.task, head.hash)
             if task is None:
                 raise NotFound(
                     f"The chain has no record of task {asked.task} in block {head.number}.",
                     "Records of final tasks are pruned; the index has what was paid.",
                 )
-            hosts = await chain.hosts_named({lease.record.host for lease in task.leases}, head.hash)
+            hosts, params = await asyncio.gather(
+                chain.hosts_named({lease.record.host for lease in task.leases}, head.hash),
+                chain.params("Tasks", head.hash),
+            )
         leases = []
         for lease in task.leases:
             escrow, host = lease.record.escrow, hosts.get(lease.record.host)

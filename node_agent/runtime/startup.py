@@ -15,6 +15,7 @@ from typing import Any
 
 from node_agent.chain.challenge_responder import ChallengeResponder
 from node_agent.chain.duplicates import other_agent_block, wait_for_silence
+from node_agent.challenge.sources import program_source
 from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.handlers.challenge_requests import ChallengeRequests
@@ -136,7 +137,9 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         counts = OutboxCounts()
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
-        responder = ChallengeResponder(chain, state.store, state.path, key.address, hardware)
+        programs = program_source(settings.challenge_image, settings.docker_host, key.address, state.path)
+        stack.push_async_callback(programs.close)
+        responder = ChallengeResponder(chain, state.store, programs, driver, key.address, hardware)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
         agent = NodeAgent(
             chain,
@@ -150,7 +153,7 @@ async def run_agent(settings: AgentSettings) -> None:
             sandboxed=driver.sandboxed,
             open_host=partial(open_host, genesis_hash=genesis, signer=key),
             beside=(watch.run, responder.run),
-            periodic=(journal.add_jobs, prober.add_jobs, meter.add_jobs, _keep_heap_trimmed),
+            periodic=(journal.add_jobs, prober.add_jobs, meter.add_jobs, responder.add_jobs, _keep_heap_trimmed),
             handlers={
                 **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
                 **ChallengeRequests(asyncio.get_running_loop(), responder.document).handlers(),
@@ -236,6 +239,8 @@ def _facts(
         gateways = {one.gateway.text: "attached" if one.is_registered else one.problem for one in states}
         network = prober.facts()
         troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}
+        troubles |= {"challenges": responder.trouble} if responder.trouble else {}
+        challenge = {"state": responder.state_text, "last": responder.last_text}
         since_ms = agent.suspended_since_ms
         suspension = {} if since_ms is None else {"since_ms": since_ms}
         return {
@@ -245,7 +250,7 @@ def _facts(
             "gateways": gateways,
             "troubles": troubles,
             "suspension": suspension,
-            "challenge": {"state": responder.state_text} if responder.state_text else {},
+            "challenge": {name: text for name, text in challenge.items() if text},
         }
 
     return facts

@@ -2,14 +2,11 @@
 
 import asyncio
 import contextlib
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import textwrap
-import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +40,7 @@ from offchain.schema.challenge.order import (
 )
 from offchain.schema.protocol.fields import canonical_json
 from tests.support.challenge_image import numpy_image
+from tests.support.challenge_programs import INSIDE, archive
 from tests.support.challenge_samples import SEED, WORK
 
 DEVICE = HostDevice("Nvidia", "SIM-1", 24_576, None)
@@ -51,20 +49,6 @@ LONG_WORK = ChallengeWork(512, 4096, 64, 256, 1, 20, 1)
 PATIENCE_S = 60.0
 NOWHERE = "sha256:" + "0" * 64
 Make = Callable[..., ProgramSource]
-
-
-def archive(body: str) -> Callable[[], bytes]:
-    """An archive of another program, whose text has the modules json, os, sys and a function `answer`."""
-    head = """
-    import json, os, socket, sys, time
-    def answer(kind, **fields):
-        sys.stdout.write(json.dumps({"type": kind, **fields}) + "\\n")
-        sys.stdout.flush()
-    """
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as made:
-        made.writestr("__main__.py", textwrap.dedent(head) + textwrap.dedent(body))
-    return content.getvalue
 
 
 @pytest.fixture(scope="session")
@@ -212,48 +196,6 @@ async def test_a_real_gpu_is_not_proven_by_a_child_process(tmp_path: Path) -> No
     with pytest.raises(ProofComputationError, match="outside of a container") as error:
         await ChildPrograms(tmp_path).start(real, WORK)
     assert "--challenge-image" in error.value.remedy
-
-
-INSIDE = """
-status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-def tried(action):
-    try:
-        action()
-    except OSError as error:
-        return error.strerror
-    return "done"
-def read(path):
-    return open(path).read().strip() if os.path.exists(path) else ""
-def connect(address):
-    with socket.create_connection(address, 5):
-        pass
-def program():
-    with open("/tmp/program", "w") as file:
-        file.write("#!/bin/true")
-    os.chmod("/tmp/program", 0o755)
-    os.execv("/tmp/program", ["program"])
-sys.stdin.buffer.readline()
-found = {
-    "interfaces": [name for _, name in socket.if_nameindex()],
-    "internet": tried(lambda: connect(("192.0.2.1", 80))),
-    "machine": tried(lambda: connect((sys.argv[1] if len(sys.argv) > 1 else "172.17.0.1", 80))),
-    "names": tried(lambda: socket.getaddrinfo("example.org", 80)),
-    "user": (os.getuid(), os.getgid()),
-    "capabilities": {status[name].strip() for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb")},
-    "no_new_privileges": status["NoNewPrivs"].strip(),
-    "seccomp": status["Seccomp"].strip(),
-    "root": tried(lambda: open("/file", "w")),
-    "devices": [name for name in os.listdir("/dev") if name.startswith(("nvidia", "kfd", "dri", "sd", "vd", "loop"))],
-    "memory": read("/sys/fs/cgroup/memory.max") or read("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-    "processes": read("/sys/fs/cgroup/pids.max") or read("/sys/fs/cgroup/pids/pids.max"),
-    "scratch": os.statvfs("/tmp").f_blocks * os.statvfs("/tmp").f_frsize >> 20,
-    "execute": tried(program),
-    "environment": sorted(os.environ),
-    "pid": os.getpid(),
-}
-answer("ready", device=json.dumps(found, default=list), probes={})
-sys.stdin.buffer.read()
-"""
 
 
 @pytest.mark.docker

@@ -156,7 +156,10 @@ class ChallengeResponder:
         terms, device = self._terms(record), self._device(record)
         if terms is None or device is None:
             missing = "the table of models does not have its model" if terms is None else "it is not in this machine"
-            self._note(f"GPU {record.device} cannot be proven: {missing}", "Register it as it is: gantry agent change-hardware.")
+            self._note(
+                f"GPU {record.device} cannot be proven: {missing}",
+                "Register it as it is: gantry agent change-hardware.",
+            )
             self._say(number, ChallengeStep.GIVE_UP)
             return
         view = ChallengeView(

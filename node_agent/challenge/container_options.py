@@ -82,7 +82,13 @@ def program_labels(host: str, role: str) -> dict[str, str]:
 
 
 def program_arguments(
-    name: str, labels: dict[str, str], image: str, device: HostDevice, work: ChallengeWork, size: int, site: ContainerSite
+    name: str,
+    labels: dict[str, str],
+    image: str,
+    device: HostDevice,
+    work: ChallengeWork,
+    size: int,
+    site: ContainerSite,
 ) -> dict[str, Any]:
     """Return arguments of the SDK's `create_container`, with the host configuration as a plain `host_config`.
 

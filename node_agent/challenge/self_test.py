@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from node_agent.challenge.program_port import ProgramSource, ProofComputationError, ProofProgram, backend_of, prepare_order
+from node_agent.challenge.program_port import (
+    ProgramSource,
+    ProofComputationError,
+    ProofProgram,
+    backend_of,
+    prepare_order,
+)
 from node_agent.telemetry.hardware import HostDevice
 from offchain.schema.challenge.order import ChallengeCommitment, ChallengeWork, MeasuredClass, read_commitment
 from offchain.schema.challenge.sizing import SIMULATED_WORK

@@ -48,7 +48,7 @@ from node_agent.runtime.state_dir import StateDir
 from node_agent.runtime.status_file import StatusFile
 from node_agent.telemetry.device_metrics import DeviceMetrics
 from node_agent.telemetry.device_readings import DeviceReader
-from node_agent.telemetry.hardware import current_boot_id
+from node_agent.telemetry.hardware import Hardware, current_boot_id
 from node_agent.telemetry.network_probe import NetworkProber
 from node_agent.telemetry.probe import sources
 from node_agent.telemetry.watch import FAULTS, DeviceMonitor
@@ -137,9 +137,7 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         counts = OutboxCounts()
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
-        programs = program_source(settings.challenge_image, settings.docker_host, key.address, state.path)
-        stack.push_async_callback(programs.close)
-        responder = ChallengeResponder(chain, state.store, programs, driver, key.address, hardware)
+        responder = _responder(settings, stack, chain, state, driver, key.address, hardware)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
         agent = NodeAgent(
             chain,
@@ -176,6 +174,20 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         status_file = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), status_file.run(agent.ready))
+
+
+def _responder(
+    settings: AgentSettings,
+    stack: contextlib.AsyncExitStack,
+    chain: ChainPort,
+    state: StateDir,
+    driver: DockerDriver,
+    host: str,
+    hardware: Hardware,
+) -> ChallengeResponder:
+    programs = program_source(settings.challenge_image, settings.docker_host, host, state.path)
+    stack.push_async_callback(programs.close)
+    return ChallengeResponder(chain, state.store, programs, driver, host, hardware)
 
 
 def _keep_heap_trimmed(_agent: NodeAgent, jobs: PeriodicJobs) -> None:

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -173,7 +172,7 @@ async def test_a_program_that_is_killed_while_it_computes_is_started_again(
         else:
             assert isinstance(program, ContainerProgram)
             await asyncio.to_thread(request.getfixturevalue("docker_api").kill, program.identity, "SIGKILL")
-        with pytest.raises(ProofComputationError, match="ended at the order compute: (signal 9|exit status 137)"):
+        with pytest.raises(ProofComputationError, match=r"ended at the order compute: (signal 9|exit status 137)"):
             await computing
         assert not program.is_running
     assert (await try_program(source, DEVICE)).measured.is_simulated
@@ -325,11 +324,15 @@ async def test_a_program_ends_when_its_agent_is_killed(
     challenge_image: str, in_container: Callable[..., ContainerPrograms], docker_api: docker.APIClient
 ) -> None:
     line = [sys.executable, "-c", AGENT, os.environ["GANTRY_DOCKER_HOST"], case.HOST, challenge_image]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as agent:
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    agent = await asyncio.create_subprocess_exec(*line, stdout=asyncio.subprocess.PIPE, cwd=ROOT, env=env)
+    try:
         assert agent.stdout is not None
-        identity = (await asyncio.to_thread(agent.stdout.readline)).strip()
+        identity = (await agent.stdout.readline()).decode().strip()
         assert held(docker_api) == [identity]
+    finally:
         agent.kill()
+        await agent.wait()
     ended = await asyncio.to_thread(docker_api.wait, identity, timeout=PATIENCE_S)
     assert ended["StatusCode"] == 0, "it read the end of its input"
     await in_container().clear()

@@ -43,7 +43,8 @@ def gpus():
         import cupy
     except ImportError:
         return None
-    return [cupy.cuda.runtime.getDeviceProperties(one)["name"].decode() for one in range(cupy.cuda.runtime.getDeviceCount())]
+    runtime = cupy.cuda.runtime
+    return [runtime.getDeviceProperties(one)["name"].decode() for one in range(runtime.getDeviceCount())]
 sys.stdin.buffer.readline()
 found = {
     "interfaces": [name for _, name in socket.if_nameindex()],

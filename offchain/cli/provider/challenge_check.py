@@ -82,7 +82,7 @@ def _judged(name: str, device: HostDevice, result: TrialResult) -> CheckResult:
                 name,
                 CheckVerdict.WARN,
                 f"{found}; proofs of this model need {least[0] / 1000:.0f} TFLOP/s and {least[1] / 1000:.0f} GB/s",
-                "Check that no other program uses the GPU, its power limit, its clocks and its temperature (nvidia-smi).",
+                "End other programs on the GPU; check its power limit, clocks and temperature (nvidia-smi).",
             )
     return CheckResult(name, CheckVerdict.PASS, found)
 

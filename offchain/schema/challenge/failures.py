@@ -11,6 +11,11 @@ _BUILD: Final = (
     "Build the image (docker build --target challenge, docs/providers.md), and name it: gantry agent join "
     "--challenge-image sha256:…"
 )
+_NO_GPU: Final = (
+    "Check that containers get the GPU: docker run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi, and make the CDI "
+    "file again (docs/providers.md)."
+)
+_BUSY: Final = "Check that no other program uses the GPU (nvidia-smi), and its clocks and temperature."
 _REMEDIES: Final = (
     ("has no image", _BUILD),
     ("cupy is not installed", _BUILD),
@@ -20,21 +25,20 @@ _REMEDIES: Final = (
         "cudaErrorInsufficientDriver",
         "Install a newer driver of the GPU, or an image with a cupy for the driver's version of CUDA.",
     ),
-    (
-        "cudaErrorNoDevice",
-        "Check that containers get the GPU: docker run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi, and make the "
-        "CDI file again (docs/providers.md).",
-    ),
+    ("cudaErrorNoDevice", _NO_GPU),
     ("CDI", "Make the CDI file again (nvidia-ctk cdi generate, docs/providers.md), and restart the engine."),
     ("could not select device driver", "Install NVIDIA's container toolkit, and restart the engine."),
-    ("OutOfMemory", "Another program uses the GPU's memory: end it (nvidia-smi shows it), or keep the GPU (--keep-gpu)."),
+    (
+        "OutOfMemory",
+        "Another program uses the GPU's memory: end it (nvidia-smi shows it), or keep the GPU (--keep-gpu).",
+    ),
     ("out of memory", "Keep more memory of the machine for the agent (--reserve-memory-mib)."),
     ("memory limit", "Keep more memory of the machine for the agent (--reserve-memory-mib)."),
     ("numpy is not installed", "Install numpy for the agent's Python, or name an image (--challenge-image)."),
     ("no Docker engine", "Start the engine, or give its address with --docker-host."),
-    ("longer than", "Check that no other program uses the GPU (nvidia-smi), and its clocks and temperature."),
-    ("no answer to", "Check that no other program uses the GPU (nvidia-smi), and its clocks and temperature."),
-    ("would be late", "Check that no other program uses the GPU (nvidia-smi), and its clocks and temperature."),
+    ("took longer than", _BUSY),
+    ("no answer to", _BUSY),
+    ("would be late", _BUSY),
 )
 """A part of a cause, and what to do about it; the first that fits counts."""
 LOG: Final = "See gantry agent logs."
@@ -71,8 +75,8 @@ _SLOW: Final = (
     "registered with another model or more memory than it has"
 )
 _COMPARE: Final = (
-    "Compare it with the registration (gantry agent change-hardware --check), end other programs on the GPU, then pass a "
-    "challenge: gantry host challenge."
+    "Compare it with the registration (gantry agent change-hardware --check), end other programs on the GPU, then pass "
+    "a challenge: gantry host challenge."
 )
 _UNKNOWN: Final = "the agent did not run, or reached no node in time"
 

@@ -92,7 +92,9 @@ def test_an_image_is_named_by_its_digest(text: str) -> None:
     assert parse_challenge_image(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "gantry-challenge:latest", "sha256:12", DIGEST.upper(), f"a b@{DIGEST}", DIGEST + "0"])
+@pytest.mark.parametrize(
+    "text", ["", "gantry-challenge:latest", "sha256:12", DIGEST.upper(), f"a b@{DIGEST}", DIGEST + "0"]
+)
 def test_an_image_without_a_digest_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="does not name an image by its digest"):
         parse_challenge_image(text)

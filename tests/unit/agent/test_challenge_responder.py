@@ -57,7 +57,7 @@ class Rig:
         self.store = Store(folder / "agent.db")
         self.driver = FakeDriver(FakeEngine(self), HOST.address)
         self.agent = Agent(AgentState(HOST))
-        params = {name: 1 for name in gen.VerificationParams.__dataclass_fields__}
+        params = dict.fromkeys(gen.VerificationParams.__dataclass_fields__, 1)
         self.chain.storage["Verification", "Params"][()] = params | {"answer_ms": 60_000}
 
     def __call__(self, *_: Any, **__: Any) -> FakeProgram:
@@ -75,7 +75,9 @@ class Rig:
         fields = {"challenge": NUMBER, "host": HOST.address, "device": 0, "outcome": outcome.value, "returned": 0}
         self.chain.effects = lambda _call, _account: [("Verification", "ChallengeClosed", fields)]
         signer = from_uri("//Alice")
-        signed = await self.chain.sign(Call("System", "remark", {}), signer, await self.chain.next_nonce(signer.address))
+        signed = await self.chain.sign(
+            Call("System", "remark", {}), signer, await self.chain.next_nonce(signer.address)
+        )
         await self.chain.broadcast(signed)
         await self.chain.produce()
 
@@ -201,5 +203,3 @@ async def test_a_program_that_cannot_be_started_is_a_trouble_before_any_challeng
     made = ChallengeResponder(rig.chain, rig.store, ChildPrograms(rig.folder), rig.driver, HOST.address, HARDWARE)
     await made.check()
     assert made.trouble == ""
-
-

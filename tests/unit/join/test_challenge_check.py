@@ -109,7 +109,11 @@ async def test_nothing_is_tried_beside_pods_or_a_challenge(
 
 @pytest.mark.parametrize(
     ("gflops", "mbs", "verdict"),
-    [(650_000, 4_300_000, CheckVerdict.PASS), (300_000, 4_300_000, CheckVerdict.WARN), (650_000, 51_000, CheckVerdict.WARN)],
+    [
+        (650_000, 4_300_000, CheckVerdict.PASS),
+        (300_000, 4_300_000, CheckVerdict.WARN),
+        (650_000, 51_000, CheckVerdict.WARN),
+    ],
 )
 async def test_a_gpu_slower_than_its_model_is_told(
     settings: AgentSettings, monkeypatch: pytest.MonkeyPatch, gflops: int, mbs: int, verdict: CheckVerdict
@@ -132,7 +136,9 @@ async def test_a_gpu_slower_than_its_model_is_told(
     assert memory.hint.startswith(f"Keep them with --reserve-memory-mib {needed}")
 
 
-@pytest.mark.parametrize("cause", ["cupy is not installed here", "cudaErrorNoDevice: no CUDA-capable device is detected"])
+@pytest.mark.parametrize(
+    "cause", ["cupy is not installed here", "cudaErrorNoDevice: no CUDA-capable device is detected"]
+)
 async def test_what_the_program_says_of_its_container_is_a_failure(
     settings: AgentSettings, monkeypatch: pytest.MonkeyPatch, cause: str
 ) -> None:

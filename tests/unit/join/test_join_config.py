@@ -53,7 +53,9 @@ def test_there_is_none_before_joining(tmp_path):
     assert load(tmp_path / "file" / "below") is None
 
 
-@pytest.mark.parametrize(("name", "before"), [("gateways", ()), ("runtime", None), ("metrics", None), ("challenge_image", None)])
+@pytest.mark.parametrize(
+    ("name", "before"), [("gateways", ()), ("runtime", None), ("metrics", None), ("challenge_image", None)]
+)
 def test_a_file_of_a_release_that_did_not_have_a_field_is_read(tmp_path, name, before):
     save(tmp_path, CONFIG)
     document = json.loads((tmp_path / configs.NAME).read_text())

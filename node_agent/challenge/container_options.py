@@ -11,7 +11,6 @@ from node_agent.drivers.docker.spec import (
     LABEL_CHALLENGE,
     LABEL_ROLE,
     MIB,
-    NOBODY,
     NVIDIA_HOOK_PIDS,
     DeviceFiles,
     amd_devices,
@@ -26,6 +25,7 @@ CHALLENGE: Final = "challenge"
 """The role of containers that answer challenges."""
 SELF_TEST: Final = "challenge-test"
 """The role of containers in which `gantry agent join` tries the program."""
+USER: Final = 65534
 LIFE_S: Final = 3600
 """Seconds after which the program ends in any case, also if no agent is left to end it."""
 CPUS: Final = 2
@@ -101,7 +101,7 @@ def program_arguments(
         "name": name,
         "entrypoint": ["python3", "-I", "-c", _START.format(seconds=LIFE_S, size=size)],
         "working_dir": "/",
-        "user": NOBODY,
+        "user": f"{USER}:{USER}",
         "labels": labels,
         "healthcheck": {"test": ["NONE"]},
         # The engine closes the program's input when the agent that wrote to it is gone; then the program ends.
@@ -123,7 +123,8 @@ def program_arguments(
             "network_mode": "none",
             "nano_cpus": min(CPUS, site.processors) * 10**9,
             "read_only": True,
-            "tmpfs": {"/tmp": f"size={SCRATCH_MIB * MIB},mode=1777,noexec,nosuid,nodev"},  # noqa: S108
+            # runc gives it the mode that the image's /tmp has, so that only its owner is sure to write.
+            "tmpfs": {"/tmp": f"size={SCRATCH_MIB * MIB},uid={USER},gid={USER},noexec,nosuid,nodev"},  # noqa: S108
             "log_config": LogConfig(type="none"),
             "device_requests": device_requests(nvidia, cdi=site.cdi),
             **amd_devices(site.amd),

@@ -267,8 +267,9 @@ async def test_an_unknown_image_or_digest_is_named_with_its_remedy(
 async def test_an_image_without_python_is_named_with_its_remedy(
     in_container: Callable[..., ContainerPrograms], shell_image: Any, docker_api: docker.APIClient
 ) -> None:
-    with pytest.raises(ProofComputationError, match="executable file not found") as error:
-        await in_container(image=shell_image.digest).start(DEVICE, WORK)
+    async with started(in_container(image=shell_image.digest)) as program:
+        with pytest.raises(ProofComputationError, match="exit status 127, .*exec python3 failed") as error:
+            await ask(program, "prepare")
     assert "docker build --target challenge" in error.value.remedy
     assert held(docker_api) == []
 

@@ -4,6 +4,7 @@ The Dockerfile's target `challenge` is what providers build; this one is for tes
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,10 +23,9 @@ from offchain.schema.challenge.order import ChallengeWork
 NAME = "gantry-test/challenge"
 WORK = ChallengeWork(64, 1, 64, 256, 1, 64, 1)
 LISTING = """
-import json, os, runpy, signal, socket, sys, time
+import encodings.idna, importlib.resources, json, os, runpy, signal, socket, sys, time
 sys.path.insert(0, sys.argv[1])
-from node_agent.challenge.program import ChallengeProgram
-program = ChallengeProgram()
+program = runpy.run_path(sys.argv[1], run_name="loaded")["ChallengeProgram"]()
 for order in json.loads(sys.argv[2]):
     program.answer(json.dumps(order).encode())
 loaded = {getattr(one, name, None) for one in list(sys.modules.values()) for name in ("__file__", "__cached__")}
@@ -77,7 +77,8 @@ def image_files(backend: str) -> dict[str, Path]:
     config = Path(sys.prefix, "pyvenv.cfg")
     if config.exists():
         files[str(config)] = config
-    return files
+    # Libraries beside a module are named relative to it, and an archive has each path once.
+    return {os.path.normpath(path): file for path, file in files.items()}
 
 
 def make_image(api: Any, backend: str = "numpy", name: str = NAME) -> str:

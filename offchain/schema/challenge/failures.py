@@ -21,6 +21,7 @@ _REMEDIES: Final = (
     ("cupy is not installed", _BUILD),
     ("No module named", _BUILD),
     ("executable file not found", _BUILD),
+    ("exec python3 failed", _BUILD),
     (
         "cudaErrorInsufficientDriver",
         "Install a newer driver of the GPU, or an image with a cupy for the driver's version of CUDA.",

@@ -45,7 +45,7 @@ def test_the_program_is_confined(device: HostDevice) -> None:
     assert (host["network_mode"], host["read_only"], host["privileged"]) == ("none", True, False)
     assert host["mem_limit"] == host["memswap_limit"] == memory_limit_mib(device, SIMULATED_WORK) << 20
     assert host["nano_cpus"] == 2 * 10**9
-    assert host["tmpfs"] == {"/tmp": "size=134217728,mode=1777,noexec,nosuid,nodev"}
+    assert host["tmpfs"] == {"/tmp": "size=134217728,uid=65534,gid=65534,noexec,nosuid,nodev"}
     assert host["log_config"].type == "none"
     assert host["runtime"] == "runc"
     assert not {"binds", "mounts", "volumes_from", "pid_mode", "cap_add"} & host.keys()

@@ -268,7 +268,7 @@ async def test_an_image_without_python_is_named_with_its_remedy(
     in_container: Callable[..., ContainerPrograms], shell_image: Any, docker_api: docker.APIClient
 ) -> None:
     async with started(in_container(image=shell_image.digest)) as program:
-        with pytest.raises(ProofComputationError, match="exit status 127, .*exec python3 failed") as error:
+        with pytest.raises(ProofComputationError, match=r"exit status 127, .*exec python3 failed") as error:
             await ask(program, "prepare")
     assert "docker build --target challenge" in error.value.remedy
     assert held(docker_api) == []

@@ -22,10 +22,8 @@ _REMEDIES: Final = (
     ("No module named", _BUILD),
     ("executable file not found", _BUILD),
     ("exec python3 failed", _BUILD),
-    (
-        "cudaErrorInsufficientDriver",
-        "Install a newer driver of the GPU, or an image with a cupy for the driver's version of CUDA.",
-    ),
+    # CUDA says so as well where there is no driver at all.
+    ("cudaErrorInsufficientDriver", f"{_NO_GPU} If they do, install a newer driver."),
     ("cudaErrorNoDevice", _NO_GPU),
     ("CDI", "Make the CDI file again (nvidia-ctk cdi generate, docs/providers.md), and restart the engine."),
     ("could not select device driver", "Install NVIDIA's container toolkit, and restart the engine."),

@@ -12,7 +12,7 @@ from offchain.schema.challenge.failures import LOG, remedy_for, report_of
         ("the engine has no image sha256:00", "--target challenge"),
         ("prepare: cupy is not installed here: No module named 'cupy'", "--target challenge"),
         ("prepare: CUDARuntimeError: cudaErrorNoDevice: no CUDA-capable device is detected", "nvidia-smi"),
-        ("prepare: CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient", "newer driver"),
+        ("prepare: CUDARuntimeError: cudaErrorInsufficientDriver: CUDA driver version is insufficient", "nvidia-smi"),
         ("the Docker engine refused: CDI device injection failed: unresolvable CDI devices", "nvidia-ctk cdi generate"),
         ("compute: OutOfMemoryError: Out of memory allocating 1 bytes", "--keep-gpu"),
         ("the program ended at the order compute: it reached its memory limit of 5000 MiB", "--reserve-memory-mib"),

@@ -38,6 +38,7 @@ from offchain.schema.challenge.order import (
     read_opening,
 )
 from offchain.schema.protocol.fields import canonical_json
+from tests.support.challenge_container_run import run_in_container
 from tests.support.challenge_image import numpy_image
 from tests.support.challenge_programs import INSIDE, archive
 from tests.support.challenge_samples import SEED, WORK
@@ -302,6 +303,19 @@ async def test_what_an_earlier_agent_left_is_removed(
         assert len(held(docker_api)) == 1
         clear_engine(os.environ["GANTRY_DOCKER_HOST"], case.HOST, data=True)
         assert held(docker_api) == []
+
+
+@pytest.mark.docker
+async def test_the_run_for_machines_with_a_gpu_works_with_a_simulated_one(challenge_image: str) -> None:
+    steps: list[str] = []
+    url = os.environ["GANTRY_DOCKER_HOST"]
+    found = await run_in_container(url, challenge_image, DEVICE, steps.append, kill_after_s=0)
+    assert steps == ["image", "self-test", "inside", "proof", "kill"]
+    assert found["right"], found
+    assert {"start", "prepare", "compute", "open", "close", "verify"} <= found["seconds"].keys()
+    assert found["killed"]["same"]
+    assert found["proof"]["tier"] == "simulated"
+    json.dumps(found)
 
 
 AGENT = """

@@ -12,7 +12,7 @@ import docker
 
 from node_agent.challenge.container import ContainerProgram, ContainerPrograms
 from node_agent.challenge.container_options import memory_limit_mib
-from node_agent.challenge.program_port import ProofComputationError, ProofProgram, prepare_order
+from node_agent.challenge.program_port import ProofComputationError, ProofProgram, backend_of, prepare_order
 from node_agent.challenge.self_test import try_program
 from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.nvml import Nvml
@@ -45,6 +45,7 @@ class ContainerRun:
         self._url, self._api, self._image, self._device, self._work = url, api, image, device, work
         self.programs = ContainerPrograms(url, HOST, image)
         self.seconds: dict[str, float] = {}
+        self._prepare_order = prepare_order(work, backend_of(device))
 
     async def timed(self, name: str, action: Awaitable[Any]) -> Any:
         began = time.perf_counter()
@@ -57,7 +58,7 @@ class ContainerRun:
         programs = ContainerPrograms(self._url, HOST, self._image, archive=archive(INSIDE))
         program = await programs.start(self._device, self._work)
         try:
-            answer = await program.ask(prepare_order(self._work, "cupy"), PREPARE_S)
+            answer = await program.ask(self._prepare_order, PREPARE_S)
         finally:
             await program.close()
             await programs.close()
@@ -67,7 +68,7 @@ class ContainerRun:
         """The whole challenge, from the start of the container to the verification."""
         program = await self.timed("start", self.programs.start(self._device, self._work))
         try:
-            ready = await self.timed("prepare", program.ask(prepare_order(self._work, "cupy"), PREPARE_S))
+            ready = await self.timed("prepare", program.ask(self._prepare_order, PREPARE_S))
             commitment, parts = await self.timed("compute", self._compute(program))
             digest = commitment.digest()
             seed = opening_seed(SEED, digest, b"randomness of later blocks")
@@ -79,11 +80,11 @@ class ContainerRun:
         opening = canonical_json(opened["opening"])
         began = time.perf_counter()
         verdicts = (
-            verify_commitment(commitment, SEED, self._work, digest, is_simulated=False),
+            verify_commitment(commitment, SEED, self._work, digest, is_simulated=self._device.simulated),
             verify_opening(commitment, self._work, read_opening(opening), seed),
         )
         self.seconds["verify"] = round(time.perf_counter() - began, 3)
-        proven = proven_class(self._work, round(1000 * self.seconds["compute"]), is_simulated=False)
+        proven = proven_class(self._work, round(1000 * self.seconds["compute"]), is_simulated=self._device.simulated)
         return {
             "right": all(one.is_right for one in verdicts),
             "verdicts": [str(one) for one in verdicts],
@@ -99,12 +100,12 @@ class ContainerRun:
             "roots": [commitment.rows_root.hex(), commitment.chains_root.hex()],
         }
 
-    async def killed(self) -> dict[str, Any]:
+    async def killed(self, after_s: float) -> dict[str, Any]:
         """Kill the container while it computes, start another one, and compute the proof again."""
         program = await self.programs.start(self._device, self._work)
-        await program.ask(prepare_order(self._work, "cupy"), PREPARE_S)
+        await program.ask(self._prepare_order, PREPARE_S)
         computing = asyncio.create_task(self._compute(program))
-        await asyncio.sleep(KILL_AFTER_S)
+        await asyncio.sleep(after_s)
         await asyncio.to_thread(self._api.kill, program.identity, "SIGKILL")
         try:
             await computing
@@ -114,7 +115,7 @@ class ContainerRun:
         await program.close()
         program = await self.programs.start(self._device, self._work)
         try:
-            await program.ask(prepare_order(self._work, "cupy"), PREPARE_S)
+            await program.ask(self._prepare_order, PREPARE_S)
             commitment, _ = await self.timed("compute_again", self._compute(program))
         finally:
             await program.close()
@@ -143,19 +144,23 @@ def gpu_of_this_machine() -> HostDevice:
 
 
 async def run_in_container(
-    url: str, image: str | None, device: HostDevice, note: Callable[[str], None]
+    url: str,
+    image: str | None,
+    device: HostDevice,
+    note: Callable[[str], None],
+    kill_after_s: float = KILL_AFTER_S,
 ) -> dict[str, Any]:
     """Run all steps; `right` tells whether each of them gave what it must. `image` None: made of this machine's files.
 
-    `note` is called before each step.
+    `note` is called before each step; `kill_after_s`: see :data:`KILL_AFTER_S`.
     """
     api = docker.APIClient(base_url=url, version="auto", timeout=600)
-    terms = terms_of(device.model, device.vram_mib, simulated=False)
+    terms = terms_of(device.model, device.vram_mib, simulated=device.simulated)
     if terms is None:
         raise ValueError(f"the table of models does not have {device.model!r}")
     note("image")
     began = time.perf_counter()
-    chosen = image or await asyncio.to_thread(make_image, api, "cupy", "gantry-test/challenge-cupy")
+    chosen = image or await asyncio.to_thread(make_image, api, backend_of(device), "gantry-test/challenge-run")
     image_s = round(time.perf_counter() - began, 3)
     run = ContainerRun(url, api, chosen, device, terms.work)
     try:
@@ -167,7 +172,7 @@ async def run_in_container(
         note("proof")
         proof = await run.proof()
         note("kill")
-        killed = await run.killed()
+        killed = await run.killed(kill_after_s)
     finally:
         await run.programs.clear()
         await run.programs.close()
@@ -177,7 +182,7 @@ async def run_in_container(
         and inside["root"] == "Read-only file system"
         and inside["user"] == [65534, 65534]
         and set(inside["capabilities"]) == {"0" * 16}
-        and len(inside["gpus"] or ()) == 1
+        and len(inside["gpus"] or ()) == (0 if device.simulated else 1)
     )
     again = killed["roots"] == proof["roots"] and "exit status 137" in killed["said"]
     return {

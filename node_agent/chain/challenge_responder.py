@@ -341,7 +341,12 @@ class ChallengeResponder:
             of_host = await self._chain.read(storage.verification_by_host, self._host, at=at)
             return of_host is None or of_host.open != number
 
-        block = await self._port.block(await first_block_where(self._port, self._open_in, final.number, is_over))
+        try:
+            block = await self._port.block(await first_block_where(self._port, self._open_in, final.number, is_over))
+        except BadReply as error:
+            if error.code == "state_pruned":  # the agent was without its node for long
+                return None
+            raise
         for event in block.events:
             if (event.pallet, event.name, event.fields.get("challenge")) == ("Verification", "ChallengeClosed", number):
                 return ChallengeOutcome.decode(event.fields["outcome"])

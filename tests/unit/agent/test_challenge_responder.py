@@ -170,6 +170,16 @@ async def test_a_passed_challenge_replaces_the_report(rig: Rig) -> None:
         assert responder.last_text == f"the host passed challenge {NUMBER}"
 
 
+async def test_a_challenge_whose_end_is_pruned_is_over_without_a_report(rig: Rig) -> None:
+    rig.open()
+    async with rig.responder() as responder:
+        await rig.blocks_until(lambda: rig.agent.sent)
+        rig.chain.pruned_before = 10**6
+        await rig.close(gen.ChallengeOutcome.PASSED)
+        await rig.blocks_until(lambda: not responder.state_text)
+        assert responder.last_text == ""
+
+
 @pytest.mark.parametrize(
     ("changes", "part"),
     [

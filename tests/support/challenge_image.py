@@ -77,6 +77,10 @@ def image_files(backend: str) -> dict[str, Path]:
     config = Path(sys.prefix, "pyvenv.cfg")
     if config.exists():
         files[str(config)] = config
+    cache = Path("/etc/ld.so.cache")
+    if cache.exists():
+        # NVIDIA's hook adds the driver's libraries to this file where an image has one, and does nothing without it.
+        files[str(cache)] = cache
     # Libraries beside a module are named relative to it, and an archive has each path once.
     return {os.path.normpath(path): file for path, file in files.items()}
 

@@ -1,5 +1,5 @@
-# Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent, postgres, prometheus,
-# alertmanager.
+# Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent, challenge, postgres,
+# prometheus, alertmanager.
 #   scripts/base-image && docker compose build
 # The base has packages of pinned versions and content (scripts/base-image.lock), and all that is needed below. With
 # another one, BASE=debian:bookworm-slim for example, what it lacks is installed in the versions of the day.
@@ -83,6 +83,18 @@ RUN { dpkg -s iptables tini >/dev/null 2>&1 \
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
 VOLUME /var/lib/gantry
 ENTRYPOINT ["gantry-agent-container"]
+
+# What the challenge program needs to prove a GPU of NVIDIA (docs/trust.md): Python, numpy and cupy with its libraries of CUDA. The
+# program itself comes from the agent, so that the image serves each release of it:
+#   docker build --target challenge --iidfile challenge.id . && gantry agent join --challenge-image "$(cat challenge.id)"
+FROM python AS challenge
+ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
+COPY requirements-challenge.lock /opt/challenge/requirements-challenge.lock
+RUN python3 -m venv /opt/challenge/venv \
+    && /opt/challenge/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/challenge/requirements-challenge.lock \
+    && /opt/challenge/venv/bin/python -m compileall -q /opt/challenge/venv
+ENV PATH=/opt/challenge/venv/bin:/usr/local/bin:/usr/bin:/bin
+USER 65534:65534
 
 # The index of an operator's network (docs/operations.md). The user `gantry` has the number that it has in the image of the workers:
 # by it the server knows them.

@@ -3,82 +3,106 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from node_agent.chain.challenge_proofs import ChallengeProofs
-from node_agent.challenge.child_process import ChildProgram, ProofComputationError
+from node_agent.challenge.program_port import ProgramSource, ProofComputationError
+from node_agent.challenge.proof_session import ProofSession
 from node_agent.core.challenges import ChallengeStep, ChallengeView, HeldProof, next_step
-from node_agent.telemetry.hardware import Hardware
+from node_agent.core.states import AgentState
+from node_agent.drivers.port import Driver, DriverError
+from node_agent.telemetry.hardware import Hardware, HostDevice
+from offchain.adapters.chain.block_search import first_block_where
 from offchain.adapters.chain.challenge_blocks import BlocksPrunedError, answer_times
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.errors import BadReply, ChainUnreachable
 from offchain.ports import BlockRef, ChainPort
-from offchain.schema.chain_types._generated_chain import ChallengeRecord, VerificationParams, calls, storage
+from offchain.schema.chain_types._generated_chain import (
+    ChallengeOutcome,
+    ChallengeRecord,
+    VerificationParams,
+    calls,
+    storage,
+)
 from offchain.schema.chain_types.values import Call
+from offchain.schema.challenge.failures import remedy_for, report_of
 from offchain.schema.challenge.order import ChallengeCommitment, drawn_numbers, read_commitment
 from offchain.schema.challenge.sizing import ChallengeTerms, terms_of
-from offchain.schema.protocol.fields import WireError, canonical_json
+from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.operations import ChallengePart
 
 log = logging.getLogger(__name__)
 
-READY_S: Final = 60.0
-"""Timeout for the program's start."""
-OPEN_S: Final = 60.0
-"""Timeout for the opening."""
-COMPUTE_S: Final = 600
-"""Most seconds that the program computes."""
 RETRY_S: Final = 5.0
 """Pause after the node could not be reached or the program failed."""
+CHECK_S: Final = 600.0
+"""Time between checks whether the program could be started."""
 
 
 class CallHost(Protocol):
     """What the responder needs of its agent."""
+
+    @property
+    def state(self) -> AgentState:
+        """The present pods."""
+        ...
 
     async def send(self, key: str, call: Call) -> bool:
         """Submit a call of the host; return whether it took effect."""
         ...
 
 
-StartProgram = Callable[[Path], Awaitable[ChildProgram]]
-
-
 class ChallengeResponder:
-    """Follows the open challenge of one host. `folder`: where the program's archive is written."""
+    """Follows the open challenge of one host. `programs`: starts the program; `driver`: knows which pods run."""
 
     def __init__(
-        self,
-        port: ChainPort,
-        store: Store,
-        folder: Path,
-        host: str,
-        hardware: Hardware,
-        start: StartProgram = ChildProgram.start,
+        self, port: ChainPort, store: Store, programs: ProgramSource, driver: Driver, host: str, hardware: Hardware
     ) -> None:
         self._port = port
         self._chain = GantryChain(port)
         self._proofs = ChallengeProofs(store)
-        self._folder = folder
+        self._programs = programs
+        self._session = ProofSession(programs)
+        self._driver = driver
         self._host = host
         self._hardware = hardware
-        self._start = start
-        self._program: ChildProgram | None = None
-        self._prepared_for: int | None = None
-        self._computed: bytes | None = None
         self._work: asyncio.Task[None] | None = None
         self._last_step: tuple[int, ChallengeStep] | None = None
+        self._open_in: int | None = None
+        self._fault = ("", "")
         self._send_until: dict[bytes, int] = {}
-        self.state_text = ""
+        self._step_text = ""
+        self.trouble = ""
+        """Why the program could not be started now, and what to do; empty if it could."""
+
+    @property
+    def state_text(self) -> str:
         """What is done about the open challenge, for people; empty without one."""
+        cause, remedy = self._fault
+        return f"{self._step_text}; {cause}. {remedy}" if self._step_text and cause else self._step_text
+
+    @property
+    def last_text(self) -> str:
+        """How the last challenge ended, for people, with cause and remedy if it failed; empty if there was none."""
+        report = self._proofs.report()
+        return "" if report is None else report.text
+
+    def add_jobs(self, _agent: CallHost, jobs: PeriodicJobs) -> None:
+        """Check now and then whether the program can be started."""
+        if self._hardware.answers_challenges:
+            jobs.add("challenge program", self.check, CHECK_S)
 
     async def run(self, agent: CallHost) -> None:
         """Answer challenges until cancelled. Returns at once if the host is registered without answers."""
         if not self._hardware.answers_challenges:
             return
+        # Without an engine nothing is left of an earlier program, or it is removed before the next one is started.
+        with contextlib.suppress(ProofComputationError):
+            await self._programs.clear()
         try:
             while True:
                 try:
@@ -88,7 +112,7 @@ class ChallengeResponder:
                     log.debug("challenges wait for the node: %s", error)
                 await asyncio.sleep(RETRY_S)
         finally:
-            await self._release()
+            await self._stop()
 
     async def document(self, challenge: int, part: ChallengePart) -> bytes | None:
         """Return a document of the answer that is on the chain; None if there is none."""
@@ -99,6 +123,17 @@ class ChallengeResponder:
         if proof is None or proof.digest != record.answer.digest:
             return None
         return proof.commitment if part is ChallengePart.COMMITMENT else proof.opening
+
+    async def check(self) -> None:
+        try:
+            await self._programs.check()
+        except ProofComputationError as error:
+            trouble = f"the challenge program cannot be started: {error}. {error.remedy}"
+            if trouble != self.trouble:
+                log.warning("%s", trouble)
+            self.trouble = trouble
+        else:
+            self.trouble = ""
 
     async def _step(self, head: BlockRef, agent: CallHost) -> None:
         of_host = await self._chain.read(storage.verification_by_host, self._host, at=head.hash)
@@ -114,28 +149,57 @@ class ChallengeResponder:
             return
         final = await self._port.finalized_head()
         at_final = await self._chain.read(storage.verification_challenges, number, at=final.hash)
-        terms = self._terms(record)
-        if terms is None:
-            self._say(number, ChallengeStep.GIVE_UP, "the GPU's model is not in the table of models")
+        if self._last_step is None or self._last_step[0] != number:
+            self._fault, self._open_in = ("", ""), None
+        if at_final is not None:
+            self._open_in = final.number
+        terms, device = self._terms(record), self._device(record)
+        if terms is None or device is None:
+            missing = "the table of models does not have its model" if terms is None else "it is not in this machine"
+            self._note(
+                f"GPU {record.device} cannot be proven: {missing}",
+                "Register it as it is: gantry agent change-hardware.",
+            )
+            self._say(number, ChallengeStep.GIVE_UP)
             return
         view = ChallengeView(
             record,
             at_final,
             self._proofs.find(number, record.ballot.seed),
-            self._computed if self._program is not None and self._program.is_running else None,
+            self._session.computed,
             await self._chain.now_ms(head.hash),
             await self._latest_answer(record, terms, head),
+            await self._holder(record, agent),
         )
         step = next_step(view)
+        self._note_step(step, view)
         self._say(number, step)
         if step in _WORK:
-            self._work = asyncio.create_task(self._try(step, number, record, terms, final, view.proof, agent))
+            self._work = asyncio.create_task(self._try(step, number, record, terms, device, final, view.proof, agent))
         elif step is ChallengeStep.SERVE:
-            await self._release()
+            await self._session.release()
 
     def _terms(self, record: ChallengeRecord) -> ChallengeTerms | None:
         claim = record.claim
         return terms_of(claim.model.decode(errors="replace"), claim.vram_mib, simulated=claim.simulated)
+
+    def _device(self, record: ChallengeRecord) -> HostDevice | None:
+        """Return the challenged device; None if this machine has another one in its place."""
+        devices = self._hardware.devices
+        device = devices[record.device] if record.device < len(devices) else None
+        return device if device is not None and device.simulated == record.claim.simulated else None
+
+    async def _holder(self, record: ChallengeRecord, agent: CallHost) -> int | None:
+        """Return the lease whose pod runs on the challenged device; None if none does, or its tenant challenges it."""
+        for number, pod in agent.state.pods.items():
+            if record.device not in pod.lease.devices or record.opener == pod.lease.tenant:
+                continue
+            try:
+                if any(found.running for found in await self._driver.recover(number)):
+                    return number
+            except DriverError as error:
+                log.debug("it is unknown whether the pod of lease %d runs: %s", number, error)
+        return None
 
     async def _latest_answer(self, record: ChallengeRecord, terms: ChallengeTerms, head: BlockRef) -> int:
         """Return the chain time up to which an answer is in time. The seed was drawn `answer_ms` before `until`."""
@@ -153,15 +217,18 @@ class ChallengeResponder:
         number: int,
         record: ChallengeRecord,
         terms: ChallengeTerms,
+        device: HostDevice,
         final: BlockRef,
         proof: HeldProof | None,
         agent: CallHost,
     ) -> None:
         try:
-            await self._do(step, number, record, terms, final, proof, agent)
+            await self._do(step, number, record, terms, device, final, proof, agent)
         except (ProofComputationError, BlocksPrunedError, WireError) as error:
-            log.warning("challenge %d: %s", number, error)
-            await self._release()
+            remedy = error.remedy if isinstance(error, ProofComputationError) else remedy_for(str(error))
+            self._note(str(error), remedy)
+            log.warning("challenge %d: %s. %s", number, error, remedy)
+            await self._session.release()
             await asyncio.sleep(RETRY_S)
         except (ChainUnreachable, BadReply, LookupError) as error:
             log.debug("challenge %d waits for the node: %s", number, error)
@@ -172,16 +239,17 @@ class ChallengeResponder:
         number: int,
         record: ChallengeRecord,
         terms: ChallengeTerms,
+        device: HostDevice,
         final: BlockRef,
         proof: HeldProof | None,
         agent: CallHost,
     ) -> None:
         match step:
             case ChallengeStep.PREPARE:
-                await self._prepare(number, terms)
+                await self._prepare(number, terms, device)
             case ChallengeStep.COMPUTE:
-                program = await self._prepare(number, terms)
-                await self._compute(program, number, record, proof)
+                await self._prepare(number, terms, device)
+                await self._compute(number, record, proof)
             case ChallengeStep.SEND:
                 assert proof is not None  # noqa: S101  (the step follows from it)
                 # The key names the proof: the outbox continues this call after a restart, and no other.
@@ -191,57 +259,51 @@ class ChallengeResponder:
                 assert proof is not None  # noqa: S101  (the step follows from it)
                 await self._open(number, record, terms, final, proof)
 
-    async def _prepare(self, number: int, terms: ChallengeTerms) -> ChildProgram:
-        """Return the program, prepared for the work."""
-        if self._program is not None and self._program.is_running and self._prepared_for == number:
-            return self._program
-        await self._release()
-        self._program = await self._start(self._folder)
-        order = {
-            "type": "prepare",
-            "work": _plain_work(terms),
-            "backend": "numpy",
-            "device": 0,
-            "time_limit_s": COMPUTE_S,
-            "folder": "",
-        }
-        answer = await self._program.ask(order, READY_S)
-        self._prepared_for = number
-        log.info("challenge %d: the program is ready, device %s", number, answer["device"])
-        return self._program
+    async def _prepare(self, number: int, terms: ChallengeTerms, device: HostDevice) -> None:
+        started = await self._session.prepare(number, device, terms.work)
+        if started is not None:
+            log.info("challenge %d: the program is ready, device %s", number, started)
 
-    async def _compute(
-        self, program: ChildProgram, number: int, record: ChallengeRecord, before: HeldProof | None
-    ) -> None:
+    async def _compute(self, number: int, record: ChallengeRecord, before: HeldProof | None) -> None:
         """Compute the proof, or compute it again to open the stored commitment after a restart."""
         seed = record.ballot.seed
         assert seed is not None  # noqa: S101  (the step follows from it)
-        answer = await program.ask({"type": "compute", "seed": seed.hex()}, COMPUTE_S + OPEN_S)
-        commitment = read_commitment(canonical_json(answer["commitment"]))
+        commitment, seconds = await self._session.compute(seed)
         if before is not None and not _has_same_roots(read_commitment(before.commitment), commitment):
             raise ProofComputationError("a second computation of the proof gave another result than the first")
         await self._proofs.put_commitment(number, seed, commitment.to_bytes())
-        self._computed = seed
-        log.info("challenge %d: the proof is computed: %s", number, answer["seconds"])
+        self._session.keep(seed)
+        self._fault = ("", "")
+        log.info("challenge %d: the proof is computed: %s", number, dict(seconds))
 
     async def _open(
         self, number: int, record: ChallengeRecord, terms: ChallengeTerms, final: BlockRef, proof: HeldProof
     ) -> None:
         times = await answer_times(self._port, number, record, final)
-        if times is None or self._program is None:
+        if times is None:
             return
         work = terms.work
-        order = {
-            "type": "open",
-            "rows": list(drawn_numbers(times.opening_seed, "rows", work.rows)),
-            "chains": list(drawn_numbers(times.opening_seed, "chains", work.chains)),
-        }
-        answer = await self._program.ask(order, OPEN_S)
-        await self._proofs.put_opening(number, proof.seed, canonical_json(answer["opening"]))
+        rows = drawn_numbers(times.opening_seed, "rows", work.rows)
+        opening = await self._session.open(rows, drawn_numbers(times.opening_seed, "chains", work.chains))
+        await self._proofs.put_opening(number, proof.seed, opening)
         log.info("challenge %d: the opening is ready for the committee", number)
 
-    def _say(self, number: int, step: ChallengeStep, detail: str = "") -> None:
-        self.state_text = f"challenge {number}: {_TEXTS[step]}{f': {detail}' if detail else ''}"
+    def _note(self, cause: str, remedy: str) -> None:
+        self._fault = (cause, remedy)
+
+    def _note_step(self, step: ChallengeStep, view: ChallengeView) -> None:
+        """Note why a step cannot lead to an answer, unless a cause is known."""
+        if step is ChallengeStep.AWAIT_POD:
+            cause = f"the pod of lease {view.held_by} has GPU {view.best.device}"
+            self._note(cause, "Pods are not disturbed for a challenge; the program starts when that pod has ended.")
+        elif step is ChallengeStep.GIVE_UP and not self._fault[0]:
+            cause = "the answer would be late"
+            self._note(cause, remedy_for(cause))
+        elif step is ChallengeStep.LOST:
+            self._note("the answer on the chain is not from this agent's folder", "Run one agent for each host key.")
+
+    def _say(self, number: int, step: ChallengeStep) -> None:
+        self._step_text = f"challenge {number}: {_TEXTS[step]}"
         if self._last_step != (number, step):
             self._last_step = (number, step)
             (log.warning if step in _TROUBLES else log.info)("%s", self.state_text)
@@ -250,43 +312,61 @@ class ChallengeResponder:
         """Free the device and remove the proof of a challenge that is over, once its end is final."""
         if self._last_step is None:
             return
-        final = await self._port.finalized_head()
+        number, final = self._last_step[0], await self._port.finalized_head()
         of_host = await self._chain.read(storage.verification_by_host, self._host, at=final.hash)
-        if of_host is not None and of_host.open == self._last_step[0]:
+        if of_host is not None and of_host.open == number:
             return
-        log.info("challenge %d is over", self._last_step[0])
-        self._last_step, self.state_text = None, ""
-        if self._work is not None:
-            self._work.cancel()
-            self._work = None
-        await self._release()
+        outcome = await self._outcome(number, final)
+        await self._stop()
+        if outcome is not None:
+            report = report_of(number, outcome, *self._fault)
+            await self._proofs.put_report(report)
+            (log.warning if report.is_failure else log.info)("%s", report.text)
+        self._last_step, self._step_text, self._fault = None, "", ("", "")
         await self._proofs.keep_only(None)
 
-    async def _release(self) -> None:
-        """End the program, which frees the device."""
-        program, self._program, self._prepared_for, self._computed = self._program, None, None, None
-        if program is not None:
-            await program.close()
+    async def _stop(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.wait((self._work,))
+            self._work = None
+        await self._session.release()
+
+    async def _outcome(self, number: int, final: BlockRef) -> ChallengeOutcome | None:
+        """Return how a challenge ended, from the final block in which it did; None if that is not known."""
+        if self._open_in is None:
+            return None
+
+        async def is_over(at: bytes) -> bool:
+            of_host = await self._chain.read(storage.verification_by_host, self._host, at=at)
+            return of_host is None or of_host.open != number
+
+        try:
+            block = await self._port.block(await first_block_where(self._port, self._open_in, final.number, is_over))
+        except BadReply as error:
+            if error.code == "state_pruned":  # the agent was without its node for long
+                return None
+            raise
+        for event in block.events:
+            if (event.pallet, event.name, event.fields.get("challenge")) == ("Verification", "ChallengeClosed", number):
+                return ChallengeOutcome.decode(event.fields["outcome"])
+        return None
 
 
 _WORK: Final = frozenset({ChallengeStep.PREPARE, ChallengeStep.COMPUTE, ChallengeStep.SEND, ChallengeStep.OPEN})
-_TROUBLES: Final = frozenset({ChallengeStep.GIVE_UP, ChallengeStep.LOST})
+_TROUBLES: Final = frozenset({ChallengeStep.GIVE_UP, ChallengeStep.LOST, ChallengeStep.AWAIT_POD})
 _TEXTS: Final = {
     ChallengeStep.NOTHING: "waiting for the next block",
+    ChallengeStep.AWAIT_POD: "waiting for the end of a pod",
     ChallengeStep.PREPARE: "the program is being prepared, the seed is not drawn yet",
     ChallengeStep.COMPUTE: "the proof is being computed",
     ChallengeStep.SEND: "the answer is being sent",
     ChallengeStep.OPEN: "waiting for the blocks that draw the opening",
     ChallengeStep.SERVE: "answered, the committee can fetch the proof",
-    ChallengeStep.GIVE_UP: "not answered, because the answer would be late or wrong",
-    ChallengeStep.LOST: "the answer on the chain is not from this agent's folder, so its proof cannot be shown",
+    ChallengeStep.GIVE_UP: "not answered",
+    ChallengeStep.LOST: "answered, but the proof cannot be shown",
 }
 
 
 def _has_same_roots(one: ChallengeCommitment, other: ChallengeCommitment) -> bool:
     return (one.rows_root, one.chains_root) == (other.rows_root, other.chains_root)
-
-
-def _plain_work(terms: ChallengeTerms) -> dict[str, Any]:
-    names = ("dimension", "products", "pages", "page_words", "layers", "chains", "chain_reads")
-    return {name: getattr(terms.work, name) for name in names}

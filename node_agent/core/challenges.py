@@ -19,6 +19,7 @@ class ChallengeStep(StrEnum):
     """What to do now."""
 
     NOTHING = "nothing"
+    AWAIT_POD = "await_pod"
     PREPARE = "prepare"
     COMPUTE = "compute"
     SEND = "send"
@@ -43,7 +44,8 @@ class ChallengeView:
     """The open challenge in the best block and in the newest final one, and the agent's own state.
 
     `final`: None if the challenge is in no final block. `computed`: seed whose proof the program holds in memory.
-    `send_until`: chain time up to which an answer is in time, by the terms of the claimed device.
+    `send_until`: chain time up to which an answer is in time, by the terms of the claimed device; 0 before the seed is
+    drawn. `held_by`: the lease whose running pod has the device without its tenant having asked for the challenge.
     """
 
     best: ChallengeRecord
@@ -52,6 +54,7 @@ class ChallengeView:
     computed: bytes | None
     now: int
     send_until: int
+    held_by: int | None = None
 
 
 def next_step(view: ChallengeView) -> ChallengeStep:
@@ -59,19 +62,20 @@ def next_step(view: ChallengeView) -> ChallengeStep:
 
     The proof is computed for the seed in the best block, so that no time is lost, and answered when that seed is final.
     An answer that would be late is not sent: a missed challenge has no consequence at first, a late answer is judged.
+    Until the answer, a pod that still has the device is left alone: the program starts when it is gone.
     """
     best = view.best
     seed = best.ballot.seed
     if best.answer is not None:
         return _after_answer(view, best.answer.digest)
     if best.phase is ChallengePhase.WAITING or seed is None:
-        return ChallengeStep.PREPARE
+        return ChallengeStep.PREPARE if view.held_by is None else ChallengeStep.AWAIT_POD
     if best.phase is not ChallengePhase.ANSWERING:
         return ChallengeStep.NOTHING
     if view.now + ANSWER_MARGIN_MS > min(view.send_until, best.until):
         return ChallengeStep.GIVE_UP
     if view.proof is None or view.proof.seed != seed:
-        return ChallengeStep.COMPUTE
+        return ChallengeStep.COMPUTE if view.held_by is None else ChallengeStep.AWAIT_POD
     is_final = view.final is not None and view.final.ballot.seed == seed
     return ChallengeStep.SEND if is_final else ChallengeStep.NOTHING
 

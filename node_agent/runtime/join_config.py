@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from node_agent.challenge.program_port import parse_challenge_image
 from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.telemetry.hardware import MAX_DEVICES
 from node_agent.telemetry.probe import Reserve
@@ -24,7 +25,7 @@ MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
     "registry_mirror", "allow_registries", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
-    "runtime", "metrics", "answer_challenges",
+    "runtime", "metrics", "answer_challenges", "challenge_image",
 )  # fmt: skip
 
 
@@ -58,6 +59,8 @@ class JoinConfig:
     """Whether tenants may have shares of GPUs."""
     answer_challenges: bool = False
     """Whether the host answers challenges of its GPUs."""
+    challenge_image: str | None = None
+    """Image of the challenge program, by its digest."""
     tier: Tier | None = None
     """Tier of the machine if the owner overrides the detected one."""
     gateways: tuple[GatewayAddress, ...] = ()
@@ -92,6 +95,8 @@ def save(folder: Path, config: JoinConfig) -> None:
         document["runtime"] = config.runtime
     if config.answer_challenges:
         document["answer_challenges"] = True
+    if config.challenge_image is not None:
+        document["challenge_image"] = config.challenge_image
     if config.metrics is not None:
         document["metrics"] = config.metrics
     if config.allow_registries:
@@ -146,6 +151,7 @@ def _parsed(text: str) -> JoinConfig:
     network, share_gpus = document["network"], document.get("share_gpus", False)
     answer_challenges = document.get("answer_challenges", False)
     flags = (("network", network), ("share_gpus", share_gpus), ("answer_challenges", answer_challenges))
+    image = _optional(document, "challenge_image")
     for name, value in flags:
         if not isinstance(value, bool):
             raise ValueError(f"{name} has to be true or false")  # noqa: TRY004
@@ -167,6 +173,7 @@ def _parsed(text: str) -> JoinConfig:
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
         share_gpus=share_gpus,
         answer_challenges=answer_challenges,
+        challenge_image=None if image is None else parse_challenge_image(image),
         tier=None if document["tier"] is None else Tier(document["tier"]),
         metrics=_optional(document, "metrics"),
         # Earlier releases had no gateways.

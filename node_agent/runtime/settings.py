@@ -25,6 +25,7 @@ from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.errors import OurError
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Ask, Capabilities, Tier
+from offchain.schema.challenge.sizing import terms_of
 from offchain.schema.protocol.gateway import GatewayAddress
 from offchain.schema.protocol.messages import endpoint_text
 
@@ -56,6 +57,8 @@ class AgentSettings:
     """Whether tenants may have shares of GPUs."""
     answer_challenges: bool = False
     """Whether the host answers challenges of its GPUs."""
+    challenge_image: str | None = None
+    """Image of the challenge program, by its digest; None: it runs as a child process, for simulated GPUs only."""
     registry_mirror: str | None = None
     """A registry through which images are pulled."""
     allow_registries: tuple[Endpoint, ...] = ()
@@ -169,8 +172,7 @@ def probe_hardware(settings: AgentSettings, *, sandboxed: bool | None = None) ->
     nvidia = [device.uuid for device in hardware.devices if device.uuid is not None and device.vendor == "Nvidia"]
     cdi = offers_cdi_devices(settings.docker_host, nvidia)
     capabilities = replace(hardware.capabilities, shares=settings.share_gpus, cdi=cdi, sandboxed=sandboxed)
-    if settings.answer_challenges:
-        _check_can_answer(devices)
+    check_can_answer(settings, devices)
     return replace(
         hardware,
         tier=settings.tier or hardware.tier,
@@ -179,18 +181,26 @@ def probe_hardware(settings: AgentSettings, *, sandboxed: bool | None = None) ->
     )
 
 
-def _check_can_answer(devices: tuple[hw.HostDevice, ...]) -> None:
-    """Raise OurError unless the agent can prove these devices."""
-    real = [one.model for one in devices if not one.simulated]
-    if real:
+def check_can_answer(settings: AgentSettings, devices: tuple[hw.HostDevice, ...]) -> None:
+    """Raise OurError if the host is to answer challenges, and these devices can never be proven with the settings."""
+    if not settings.answer_challenges:
+        return
+    real = [one for one in devices if not one.simulated]
+    unknown = [one.model for one in real if terms_of(one.model, one.vram_mib, simulated=False) is None]
+    if unknown:
         raise OurError(
-            f"The agent proves simulated GPUs only, and this machine has {real[0]}.",
-            "Leave out --answer-challenges, or offer simulated GPUs with --simulate.",
+            f"The table of GPU models does not have {unknown[0]!r}, so that a challenge of it cannot be answered.",
+            "Leave out --answer-challenges, or keep that GPU (--keep-gpu).",
         )
-    if find_spec("numpy") is None:
+    if real and settings.challenge_image is None:
+        raise OurError(
+            f"To prove {real[0].model}, the agent needs the image of the challenge program.",
+            "Build it (docker build --target challenge, docs/providers.md) and give its id: --challenge-image sha256:…",
+        )
+    if settings.challenge_image is None and find_spec("numpy") is None:
         raise OurError(
             "--answer-challenges needs the Python package numpy, which is not installed.",
-            f"Run: {sys.executable} -m pip install numpy",
+            f"Run: {sys.executable} -m pip install numpy. Or name an image with --challenge-image.",
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from node_agent.chain.challenge_responder import ChallengeResponder
 from node_agent.chain.duplicates import other_agent_block, wait_for_silence
+from node_agent.challenge.sources import program_source
 from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.handlers.challenge_requests import ChallengeRequests
@@ -48,7 +49,7 @@ from node_agent.runtime.state_dir import StateDir
 from node_agent.runtime.status_file import StatusFile
 from node_agent.telemetry.device_metrics import DeviceMetrics
 from node_agent.telemetry.device_readings import DeviceReader
-from node_agent.telemetry.hardware import current_boot_id
+from node_agent.telemetry.hardware import Hardware, current_boot_id
 from node_agent.telemetry.network_probe import NetworkProber
 from node_agent.telemetry.probe import sources
 from node_agent.telemetry.watch import FAULTS, DeviceMonitor
@@ -137,7 +138,7 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         counts = OutboxCounts()
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
-        responder = ChallengeResponder(chain, state.store, state.path, key.address, hardware)
+        responder = _responder(settings, stack, chain, state, driver, key.address, hardware)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
         agent = NodeAgent(
             chain,
@@ -151,7 +152,7 @@ async def run_agent(settings: AgentSettings) -> None:
             sandboxed=driver.sandboxed,
             open_host=partial(open_host, genesis_hash=genesis, signer=key),
             beside=(watch.run, responder.run),
-            periodic=(journal.add_jobs, prober.add_jobs, meter.add_jobs, _keep_heap_trimmed),
+            periodic=(journal.add_jobs, prober.add_jobs, meter.add_jobs, responder.add_jobs, _keep_heap_trimmed),
             handlers={
                 **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
                 **ChallengeRequests(asyncio.get_running_loop(), responder.document).handlers(),
@@ -177,6 +178,20 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         status_file = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), status_file.run(agent.ready))
+
+
+def _responder(
+    settings: AgentSettings,
+    stack: contextlib.AsyncExitStack,
+    chain: ChainPort,
+    state: StateDir,
+    driver: DockerDriver,
+    host: str,
+    hardware: Hardware,
+) -> ChallengeResponder:
+    programs = program_source(settings.challenge_image, settings.docker_host, host, state.path)
+    stack.push_async_callback(programs.close)
+    return ChallengeResponder(chain, state.store, programs, driver, host, hardware)
 
 
 def _keep_heap_trimmed(_agent: NodeAgent, jobs: PeriodicJobs) -> None:
@@ -240,6 +255,8 @@ def _facts(
         gateways = {one.gateway.text: "attached" if one.is_registered else one.problem for one in states}
         network = prober.facts()
         troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}
+        troubles |= {"challenges": responder.trouble} if responder.trouble else {}
+        challenge = {"state": responder.state_text, "last": responder.last_text}
         since_ms = agent.suspended_since_ms
         suspension = {} if since_ms is None else {"since_ms": since_ms}
         return {
@@ -249,7 +266,7 @@ def _facts(
             "gateways": gateways,
             "troubles": troubles,
             "suspension": suspension,
-            "challenge": {"state": responder.state_text} if responder.state_text else {},
+            "challenge": {name: text for name, text in challenge.items() if text},
         }
 
     return facts

@@ -45,7 +45,7 @@ class AgentStatus:
     suspension: Mapping[str, int] = field(default_factory=dict)
     """`since_ms`: chain time at which the agent saw the suspension begin, if it did."""
     challenge: Mapping[str, str] = field(default_factory=dict)
-    """`state`: what the agent does about the open challenge of its host, if there is one."""
+    """`state`: what is done about the open challenge of the host, if there is one; `last`: how the last ended."""
 
 
 def read_status(folder: Path) -> AgentStatus | None:

@@ -1,23 +1,32 @@
 """Challenges from end to end: a real node with slots of 2 s, three verifiers, and hosts with a simulated GPU.
 
+The program of one host runs in a container of a real Docker engine.
+
 With three verifiers the chain allows committees of one member only: it requires more verifiers than two committees.
 """
 
 import asyncio
 import contextlib
+import os
+import shutil
+import subprocess
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import blocks_after
 from offchain.adapters.keys.signer import from_uri, load_host_key
+from offchain.devnet import engine
+from offchain.devnet.paths import DevnetPaths
 from offchain.ports import Block, BlockRef, ChainEvent
-from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types._generated_chain import calls, storage
+from tests.support.challenge_image import numpy_image
 from tests.support.challenged_host import challenged_host
 from tests.support.real_chain import PATIENCE, Chain, chain_of
 from tests.support.worker_process import worker_process
@@ -63,6 +72,20 @@ class Network:
                 block, _ = await anext(self.blocks)
                 self.seen += [(block.timestamp_ms, one) for one in block.events if one.pallet == "Verification"]
 
+    async def until_asked(self, host: str) -> int:
+        """Wait for the best block with the seed of a challenge of a host; return the challenge's number."""
+        chain = GantryChain(self.chain.link)
+        async for head in self.chain.link.best():
+            of_host = await chain.read(storage.verification_by_host, host, at=head.hash)
+            number = None if of_host is None else of_host.open
+            record = None
+            if number is not None:
+                record = await chain.read(storage.verification_challenges, number, at=head.hash)
+            if number is not None and record is not None and record.ballot.seed is not None:
+                assert record.answer is None, "it is answered when its seed is final, which takes blocks"
+                return number
+        raise AssertionError("the chain ended")
+
     async def online(self, folder: Path) -> str:
         """Wait for a registered host that was heard of, and return its address."""
         chain = GantryChain(self.chain.link)
@@ -83,6 +106,33 @@ async def network(tmp_path: Path) -> AsyncIterator[Network]:
         head = await chain.link.finalized_head()
         blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
         yield Network(chain, tmp_path, blocks)
+
+
+@pytest.fixture(scope="module")
+def docker_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, docker.APIClient]]:
+    """This machine's engine, or a private one, the image of the program in it, and a client of it."""
+    url = engine.find()
+    child = None
+    if url is None:
+        if os.getuid() != 0 or shutil.which("dockerd") is None:
+            pytest.skip("no Docker engine answers, and starting one needs root and dockerd")
+        places = DevnetPaths(tmp_path_factory.mktemp("engine"))
+        child, url = engine.private_child(places, dict(os.environ))
+        child.start()
+        engine.wait_for(child, url)
+    try:
+        client = docker.APIClient(base_url=url, version="auto", timeout=60)
+        with contextlib.closing(client) as api, numpy_image(api) as image:
+            yield url, image, api
+    finally:
+        if child is not None:
+            child.stop()
+            engine.remove_private_engine(places)
+
+
+def programs(api: docker.APIClient, host: str) -> list[str]:
+    """The containers with the challenge program of a host."""
+    return [str(one["Id"]) for one in api.containers(all=True, filters={"label": [f"gantry.challenge={host}"]})]
 
 
 def verifiers(network: Network, stack: contextlib.ExitStack, *options: str) -> None:
@@ -138,3 +188,42 @@ async def test_verifiers_challenge_an_unverified_host_by_the_draw(network: Netwo
         closed_at, closed = await network.until("ChallengeClosed", host=host)
         assert closed.fields["outcome"] == "Passed"
         assert closed_at - opened_at <= WITHIN_MS
+
+
+async def _kill_after(event: asyncio.Task[Any], process: subprocess.Popen[bytes]) -> None:
+    await event
+    process.kill()
+    await asyncio.to_thread(process.wait)
+
+
+@pytest.mark.docker
+async def test_a_host_whose_program_runs_in_a_container_is_verified(
+    network: Network, docker_engine: tuple[str, str, docker.APIClient]
+) -> None:
+    """Its agent is killed between the seed and its answer, and started again."""
+    chain, folder = network.chain, network.folder / "contained"
+    url, image, api = docker_engine
+    container = (url, image)
+    with contextlib.ExitStack() as stack:
+        verifiers(network, stack)
+        first = stack.enter_context(challenged_host(chain.url, folder, "//Bob", container=container))
+        host = await network.online(folder)
+        asked = asyncio.create_task(network.until_asked(host))
+        opening = chain.do(PROVIDER, calls.verification_open_challenge(host=host, device=0, lease=None))
+        number, *_ = await asyncio.gather(asked, _kill_after(asked, first), opening)
+        opened_at, _ = await network.until("ChallengeOpened", challenge=number)
+        stack.enter_context(challenged_host(chain.url, folder, "//Bob", container=container))
+        closed_at, closed = await network.until("ChallengeClosed", challenge=number)
+        assert closed.fields["outcome"] == "Passed"
+        assert closed_at - opened_at <= WITHIN_MS, (opened_at, closed_at)
+        record = await GantryChain(chain.link).host(host)
+        assert record is not None
+        assert record.status.tag in IN_SERVICE
+        assert record.devices[0].attested
+        async with asyncio.timeout(PATIENCE):
+            async for _ in chain.link.best():
+                log = folder.with_suffix(".log").read_text()
+                if f"the host passed challenge {number}" in log:
+                    break
+        assert programs(api, host) == []
+    assert log.count("the challenge program runs, with GPU simulated") >= 2, "each agent started a container"

@@ -1,9 +1,9 @@
 """A host with a simulated GPU that answers challenges, in a process of its own, which can be killed at any moment.
 
-    python -m tests.support.challenged_host URL FOLDER PROVIDER [cheat]
+    python -m tests.support.challenged_host URL FOLDER PROVIDER [cheat | ENGINE IMAGE]
 
 Started again with the same folder, it is the same host. A host that cheats answers with a proof for another seed, as
-one that was computed in advance.
+one that was computed in advance. With an engine and an image, its program runs in a container.
 """
 
 import asyncio
@@ -11,13 +11,15 @@ import contextlib
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from node_agent.chain.challenge_responder import ChallengeResponder
 from node_agent.chain.registration import registration_call
-from node_agent.challenge.child_process import ChildProgram
+from node_agent.challenge.child_process import ChildProgram, ChildPrograms
+from node_agent.challenge.program_port import ProgramSource
+from node_agent.challenge.sources import program_source
 from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.settings import unix_ms
@@ -27,6 +29,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.ports import Signer
+from offchain.schema.challenge.order import ChallengeWork
 from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import ask
 from tests.support.fake_driver import FakeDriver
@@ -38,10 +41,15 @@ HARDWARE = Hardware(4000, 8192, 100, (HostDevice("Nvidia", "SIM-1", 24_576, None
 OTHER_SEED = bytes(32)
 
 
+class CheatingPrograms(ChildPrograms):
+    async def start(self, device: HostDevice, work: ChallengeWork) -> ChildProgram:
+        return CheatingProgram((await super().start(device, work)).process)
+
+
 class CheatingProgram(ChildProgram):
     """Computes for another seed, and claims that the proof is for the right one."""
 
-    async def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    async def ask(self, order: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         if order["type"] != "compute":
             return await super().ask(order, timeout_s)
         answer = await super().ask({**order, "seed": OTHER_SEED.hex()}, timeout_s)
@@ -50,13 +58,17 @@ class CheatingProgram(ChildProgram):
 
 @contextlib.contextmanager
 def challenged_host(
-    url: str, folder: Path, provider: str, *, cheats: bool = False
+    url: str, folder: Path, provider: str, *, cheats: bool = False, container: tuple[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The host's process, which is killed at the latest in the end. Its log is beside its folder."""
+    """The host's process, which is killed at the latest in the end. Its log is beside its folder.
+
+    `container`: engine and image of the challenge program.
+    """
     line = [sys.executable, "-m", "tests.support.challenged_host", url, str(folder), provider]
+    line += ["cheat"] if cheats else list(container or ())
     with (
         folder.with_suffix(".log").open("ab") as out,
-        subprocess.Popen([*line, *(["cheat"] if cheats else [])], cwd=ROOT, stdout=out, stderr=out) as run,
+        subprocess.Popen(line, cwd=ROOT, stdout=out, stderr=out) as run,
     ):
         try:
             yield run
@@ -64,7 +76,14 @@ def challenged_host(
             run.kill()
 
 
-async def _run(url: str, folder: Path, provider: Signer, *, cheats: bool) -> None:
+def _programs(host: str, folder: Path, options: list[str]) -> ProgramSource:
+    if options == ["cheat"]:
+        return CheatingPrograms(folder)
+    engine, image = options or (None, None)
+    return program_source(image, engine, host, folder)
+
+
+async def _run(url: str, folder: Path, provider: Signer, options: list[str]) -> None:
     chain = Chain(0, await connect(url))
     with contextlib.closing(StateDir(folder)) as state:
         key, genesis = state.host_key(), await chain.link.genesis_hash()
@@ -80,17 +99,18 @@ async def _run(url: str, folder: Path, provider: Signer, *, cheats: bool) -> Non
                 ask=ask(),
             )
             await chain.do(provider, call)
-        start = CheatingProgram.start if cheats else ChildProgram.start
-        responder = ChallengeResponder(chain.link, state.store, folder, key.address, HARDWARE, start)
+        programs, driver = _programs(key.address, folder, options), FakeDriver(FakeEngine(), key.address)
+        responder = ChallengeResponder(chain.link, state.store, programs, driver, key.address, HARDWARE)
         agent = NodeAgent(
             chain.link,
-            FakeDriver(FakeEngine(), key.address),
+            driver,
             transport,
             state,
             key,
             HARDWARE,
             now_ms=unix_ms,
             beside=(responder.run,),
+            periodic=(responder.add_jobs,),
             handlers=ChallengeRequests(asyncio.get_running_loop(), responder.document).handlers(),
         )
         await agent.run(asyncio.Event())
@@ -98,4 +118,4 @@ async def _run(url: str, folder: Path, provider: Signer, *, cheats: bool) -> Non
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    asyncio.run(_run(sys.argv[1], Path(sys.argv[2]), from_uri(sys.argv[3]), cheats=sys.argv[4:] == ["cheat"]))
+    asyncio.run(_run(sys.argv[1], Path(sys.argv[2]), from_uri(sys.argv[3]), sys.argv[4:]))

@@ -9,7 +9,6 @@ import json
 import os
 import posixpath
 import signal
-import struct
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +23,6 @@ from node_agent.drivers.net_namespace import connect_inside
 from node_agent.drivers.port import DriverError, EngineBusy, PodGone
 
 PIECE: Final = 1 << 17
-_HEAD: Final = struct.Struct(">B3xI")
-_LONGEST_PIECE: Final = 1 << 24
 MAX_DEPTH: Final = 64
 """Most folders in the path of a copy; the engine is queried for each."""
 SESSION_MARK: Final = "GANTRY_EXEC"
@@ -42,25 +39,16 @@ class DockerExecSession:
         self._container_pid = container_pid
         self._stream = stream
         self._tty = tty
-        self._left = 0
-        self._channel = 0
 
     async def read(self) -> Output | None:
-        reader = self._stream.reader
+        if not self._tty:
+            found = await self._stream.read_output(PIECE)
+            return None if found is None else Output(*found)
         try:
-            if self._tty:
-                data = await reader.read(PIECE)
-                return Output(0, data) if data else None
-            while not self._left:
-                head = await reader.readexactly(_HEAD.size)
-                self._channel, self._left = _HEAD.unpack(head)
-                if self._channel not in (1, 2) or self._left > _LONGEST_PIECE:
-                    raise EngineBusy("the Docker engine's stream is not understood")
-            data = await reader.read(min(self._left, PIECE))
-        except (OSError, EOFError):
+            data = await self._stream.reader.read(PIECE)
+        except OSError:
             return None
-        self._left -= len(data)
-        return Output(self._channel, data) if data else None
+        return Output(0, data) if data else None
 
     async def write(self, data: bytes) -> None:
         with contextlib.suppress(OSError):

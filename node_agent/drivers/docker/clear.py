@@ -18,7 +18,7 @@ import docker
 from docker.utils import kwargs_from_env
 
 from node_agent.drivers.docker.disks import disks_of, release_volumes
-from node_agent.drivers.docker.spec import LABEL_HOST
+from node_agent.drivers.docker.spec import LABEL_CHALLENGE, LABEL_HOST
 from node_agent.drivers.firewall import Firewall
 from node_agent.drivers.lease_disks import DiskError
 from node_agent.runtime.delivered_files import secrets_folder
@@ -36,7 +36,8 @@ def clear_engine(url: str | None, host: str, *, data: bool) -> None:
     with contextlib.closing(docker.APIClient(version="auto", timeout=60, **where)) as api:
         disks = disks_of(Path(str(api.info().get("DockerRootDir") or "")), host)
         release_volumes(disks)
-        for container in api.containers(all=True, filters=wanted):
+        programs = api.containers(all=True, filters={"label": [f"{LABEL_CHALLENGE}={host}"]})
+        for container in (*api.containers(all=True, filters=wanted), *programs):
             with contextlib.suppress(docker.errors.NotFound):
                 api.remove_container(container["Id"], v=True, force=True)
         for network in api.networks(filters=wanted):

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -20,12 +21,33 @@ PIECE: Final = 1 << 18
 HEAD_BYTES: Final = 16_384
 CALL_S: Final = 60.0
 DEFAULT_URL: Final = "unix:///var/run/docker.sock"
+_HEAD: Final = struct.Struct(">B3xI")
+_LONGEST_FRAME: Final = 1 << 24
 
 
 class HijackedStream:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self._left = 0
+        self._channel = 0
+
+    async def read_output(self, most: int) -> tuple[int, bytes] | None:
+        """Return the next piece of a program's output and its channel: 1 standard output, 2 standard error.
+
+        For programs without a terminal, whose output the engine sends in frames. None at the end, and when the
+        connection is lost. Raises EngineBusy for a stream that is not understood.
+        """
+        try:
+            while not self._left:
+                self._channel, self._left = _HEAD.unpack(await self.reader.readexactly(_HEAD.size))
+                if self._channel not in (1, 2) or self._left > _LONGEST_FRAME:
+                    raise EngineBusy("the Docker engine's stream is not understood")
+            data = await self.reader.read(min(self._left, most))
+        except (OSError, EOFError):
+            return None
+        self._left -= len(data)
+        return (self._channel, data) if data else None
 
     async def close(self) -> None:
         """Close the connection. Never raises."""

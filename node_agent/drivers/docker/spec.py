@@ -35,6 +35,8 @@ SANDBOX = "holder"
 """The role of the container that holds a pod's network (the stored value predates the term)."""
 TRIAL = "trial"
 """The role of the agent's own containers for comparisons."""
+LABEL_CHALLENGE = "gantry.challenge"
+"""The host whose challenge program runs in the container, which is no pod's and has no :data:`LABEL_HOST`."""
 WORKER = "worker"
 """The role of all others."""
 
@@ -161,7 +163,7 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
             "GANTRY_SERVICE": container.service.name,
             "GANTRY_SIMULATED_GPUS": str(container.simulated_gpus),
             # An image may ask for every GPU of the machine; engines with NVIDIA's runtime as default would obey.
-            "NVIDIA_VISIBLE_DEVICES": ",".join(_nvidia(container.gpu_uuids)) or "void",
+            "NVIDIA_VISIBLE_DEVICES": ",".join(nvidia_gpus(container.gpu_uuids)) or "void",
         }
     )
 
@@ -196,7 +198,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
         "healthcheck": healthcheck(container),
         "stop_signal": says.stop_signal,
         "detach": True,
-        "host_config": _confined(says.memory_mib, says.pids + _other_pids(container, context))
+        "host_config": confined(says.memory_mib, says.pids + _other_pids(container, context))
         | {
             "ipc_mode": "private",
             "init": True,
@@ -209,7 +211,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
             "log_config": LogConfig(
                 type=LogConfig.types.JSON, config={"max-size": f"{LOG_FILE_MIB}m", "max-file": str(LOG_FILES)}
             ),
-            "device_requests": device_requests(_nvidia(container.gpu_uuids), cdi=context.cdi),
+            "device_requests": device_requests(nvidia_gpus(container.gpu_uuids), cdi=context.cdi),
             **amd_devices(context.amd),
             # See NVIDIA_VISIBLE_DEVICES above: GPUs are added by device request only.
             **({"runtime": "runc"} if context.runc else {}),
@@ -223,7 +225,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
 def _other_pids(container: ContainerSpec, context: PodContext) -> int:
     """Return the number of processes in the container's process limit that are not the tenant's."""
     of_runtime = context.runtime.more_pids if context.runtime else 0
-    return of_runtime + (NVIDIA_HOOK_PIDS if _nvidia(container.gpu_uuids) else 0)
+    return of_runtime + (NVIDIA_HOOK_PIDS if nvidia_gpus(container.gpu_uuids) else 0)
 
 
 def pod_sandbox_arguments(spec: PodSpec, *, image: str, context: PodContext) -> dict[str, Any]:
@@ -235,7 +237,7 @@ def pod_sandbox_arguments(spec: PodSpec, *, image: str, context: PodContext) -> 
         "user": NOBODY,
         "labels": pod_labels(spec) | {LABEL_ROLE: SANDBOX},
         "detach": True,
-        "host_config": _confined(SANDBOX_MEMORY_MIB, 8)
+        "host_config": confined(SANDBOX_MEMORY_MIB, 8)
         | {
             "network_mode": context.network,
             "read_only": True,
@@ -254,7 +256,7 @@ def trial_arguments(name: str, *, image: str, runtime: str) -> dict[str, Any]:
         "user": NOBODY,
         "labels": {LABEL_ROLE: TRIAL},
         "detach": True,
-        "host_config": _confined(SANDBOX_MEMORY_MIB, 8)
+        "host_config": confined(SANDBOX_MEMORY_MIB, 8)
         | {
             "network_mode": "none",
             "ipc_mode": "private",
@@ -265,7 +267,8 @@ def trial_arguments(name: str, *, image: str, runtime: str) -> dict[str, Any]:
     }
 
 
-def _confined(memory_mib: int, pids: int) -> dict[str, Any]:
+def confined(memory_mib: int, pids: int) -> dict[str, Any]:
+    """Return the options that hold for every container: limits, no capabilities, the agent's seccomp profile."""
     return {
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true", SECURITY_OPTION],
@@ -340,7 +343,8 @@ def amd_gpus(uuids: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(uuid for uuid in uuids if uuid.startswith(AMD_PREFIX))
 
 
-def _nvidia(uuids: tuple[str, ...]) -> tuple[str, ...]:
+def nvidia_gpus(uuids: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the identifiers of NVIDIA's GPUs among these."""
     return tuple(uuid for uuid in uuids if not uuid.startswith(AMD_PREFIX))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from node_agent.challenge.program_port import parse_challenge_image
 from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.runtime import join_config as configs
 from node_agent.runtime.settings import AgentSettings
@@ -110,6 +111,7 @@ class AgentArguments:
     keep_gpus: tuple[int, ...] = ()
     share_gpus: bool | None = None
     answer_challenges: bool | None = None
+    challenge_image: str | None = None
     registry_mirror: str | None = None
     allow_registries: tuple[Endpoint, ...] = ()
     image_quota_gib: int | None = None
@@ -157,7 +159,7 @@ def resolve_settings(
 
 _STORED = (
     "bind", "simulate", "docker_host", "runtime", "keep_gpus", "registry_mirror", "allow_registries", "image_quota_gib",
-    "tier", "gateways", "metrics",
+    "tier", "gateways", "metrics", "challenge_image",
 )  # fmt: skip
 """Settings that come from the stored configuration unless they are given."""
 
@@ -237,8 +239,14 @@ _MACHINE = (
         "--answer-challenges/--no-challenges",
         "answer_challenges",
         default=None,
-        help="Whether verifiers may have this host prove its GPUs (docs/trust.md): simulated ones only. Needs numpy. A "
-        "challenge that is not answered twice costs a part of the bond.  [default: no challenges]",
+        help="Whether verifiers may have this host prove its GPUs (docs/trust.md). The second challenge that is not "
+        "answered costs a part of the bond.  [default: no challenges]",
+    ),
+    click.option(
+        "--challenge-image",
+        type=options.Parsed("DIGEST", parse_challenge_image),
+        help="Run the program that proves GPUs in a container of this image, for example sha256:… (docs/providers.md). "
+        "Needed for real GPUs; simulated ones are proven without it by numpy.",
     ),
 )
 _IMAGES = (

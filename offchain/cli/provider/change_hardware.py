@@ -18,6 +18,7 @@ from node_agent.telemetry import hardware as hw
 from offchain.adapters.chain.registration import change_hardware as changed_call
 from offchain.cli.kit.output import detail_lines
 from offchain.cli.provider import agent_options
+from offchain.cli.provider.challenge_check import require_challenge_program
 from offchain.cli.provider.host_lifecycle import ProviderSession, session_command
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import HostRecord
@@ -49,6 +50,7 @@ async def change_hardware(session: ProviderSession, *, check_only: bool) -> None
     if kept is None:
         raise OurError(f"{settings.state / HARDWARE} does not exist.", "Run gantry agent join with this folder.")
     now = probe_hardware(settings)
+    await require_challenge_program(settings, session.host, now.devices, session.output)
     lines = [*differences(kept, now), *answers_changed(record, now)]
     on_chain = _is_on_chain(record, now)
     if not lines:
@@ -134,6 +136,7 @@ def _store_hardware(settings: AgentSettings, now: hw.Hardware) -> None:
                 keep_gpus=settings.keep_gpus,
                 share_gpus=settings.share_gpus,
                 answer_challenges=settings.answer_challenges,
+                challenge_image=settings.challenge_image,
                 image_quota_gib=settings.image_quota_gib,
                 tier=settings.tier,
             ),

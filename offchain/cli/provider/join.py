@@ -36,7 +36,9 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import run_command
 from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import agent_options, signing
-from offchain.cli.provider.machine_checks import CheckResult, CheckVerdict, EngineFacts, check_machine, failed
+from offchain.cli.provider.challenge_check import challenge_checks
+from offchain.cli.provider.check_output import print_results
+from offchain.cli.provider.machine_checks import CheckResult, EngineFacts, MachineFacts, check_machine, failed
 from offchain.cli.provider.machine_survey import survey_machine
 from offchain.errors import OurError, RefusedError
 from offchain.ports import ChainPort
@@ -45,7 +47,6 @@ from offchain.schema.chain_types._generated_chain import Ask, HostRecord
 ONLINE_S = 180.0
 UP_S = 60.0
 """Time for the agent to become ready."""
-_MARKS = {CheckVerdict.PASS: "ok  ", CheckVerdict.WARN: "warn", CheckVerdict.FAIL: "FAIL"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,9 @@ async def _join(settings: AgentSettings, keys: signing.SigningOptions, wanted: J
     service = service_for(settings.state, agent_options.DEFAULT_STATE)
     key, hardware = set_up(settings, known=kept is not None)
     facts = await survey_machine(settings, key, authority.provider)
-    if not _print_results(check_machine(facts), output):
+    results = await _results(facts, settings, key)
+    print_results(results, output)
+    if failed(results):
         raise OurError("This machine cannot be a host yet.", "Fix the checks marked FAIL, then repeat this command.")
     sandboxed = isinstance(facts.engine, EngineFacts) and facts.engine.sandboxed
     async with open_chain(settings) as port:
@@ -186,11 +189,20 @@ async def _check_only(settings: AgentSettings, provider: str | None, output: Ste
             import tempfile  # noqa: PLC0415  (only here)
 
             settings = replace(settings, state=Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        findings = check_machine(await survey_machine(settings, key, provider))
-    good = _print_results(findings, output)
+        findings = await _results(await survey_machine(settings, key, provider), settings, key)
+    print_results(findings, output)
+    good = not failed(findings)
     output.text("", "This machine can be a host." if good else "This machine cannot be a host yet.")
     output.result({"ready": good, "checks": [asdict(finding) for finding in findings]})
     return good
+
+
+async def _results(facts: MachineFacts, settings: AgentSettings, key: Ed25519Signer) -> tuple[CheckResult, ...]:
+    """Return the results of all checks. Without an engine the challenge program is not tried."""
+    found = check_machine(facts)
+    if isinstance(facts.engine, str):
+        return found
+    return (*found, *await challenge_checks(settings, key.address, facts.devices))
 
 
 def set_up(settings: AgentSettings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardware]:
@@ -227,15 +239,6 @@ def _configuration(
     )
     # A service does not have the environment of this shell.
     return replace(stored, docker_host=settings.docker_host or os.environ.get("DOCKER_HOST"))
-
-
-def _print_results(findings: tuple[CheckResult, ...], output: StepOutput) -> bool:
-    for finding in findings:
-        output.text(f"{_MARKS[finding.verdict]}  {finding.check}: {finding.found}")
-        if finding.hint:
-            output.text(f"      {finding.hint}")
-        output.step("check", **asdict(finding))
-    return not failed(findings)
 
 
 async def _is_registered(chain: GantryChain, host: str) -> bool:

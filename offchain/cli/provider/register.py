@@ -14,6 +14,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import run_command
 from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import agent_options, signing
+from offchain.cli.provider.challenge_check import require_challenge_program
 from offchain.errors import RefusedError
 from offchain.schema.chain_types._generated_chain import Ask
 
@@ -56,6 +57,7 @@ def register(
                 chain = GantryChain(port)
                 record = await chain.host(key.address)
                 if record is None:
+                    await require_challenge_program(settings, key.address, hardware.devices, output)
                     genesis = await port.genesis_hash()
                     call = await registration(settings, key, hardware, genesis, authority.provider, where, prices)
 

@@ -18,6 +18,7 @@ from offchain.cli.provider.agent import main
 from offchain.cli.provider.host_view import ProviderHostView
 from offchain.cli.provider.status import ReleaseView, plain, text
 from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.challenge.failures import report_of
 from tests.support.chain_records import GTY, host_record, hosts_params
 from tests.support.fake_chain import FakeChain
 
@@ -75,7 +76,7 @@ class _Service:
     kind = "systemd"
 
 
-def view(found, since_ms=None):
+def view(found, since_ms=None, challenge=None):
     running = AgentStatus(
         pid=1,
         start_time=1,
@@ -84,6 +85,7 @@ def view(found, since_ms=None):
         started_ms=0,
         said_ms=60_000,
         suspension={} if since_ms is None else {"since_ms": since_ms},
+        challenge=challenge or {},
     )
     return ProviderHostView(
         host="5Host",
@@ -115,6 +117,16 @@ def test_status_shows_why_the_host_is_suspended_since_when_and_what_ends_it():
 
 def test_status_of_a_host_in_service_has_no_way_back():
     assert "top-up" not in shown(record(gen.HostStatusOnline()))
+
+
+def test_status_tells_how_the_last_challenge_ended_and_what_to_do():
+    report = report_of(7, gen.ChallengeOutcome.MISSED, "the engine has no image sha256:00", "Build it.").text
+    told = view(record(), challenge={"state": "challenge 8: the proof is being computed", "last": report})
+    said = "\n".join(text(told, _Service(), RELEASE, runs=True))
+    assert "challenge 8: the proof is being computed" in said
+    assert "the engine has no image sha256:00. Build it." in said
+    found = plain(told, None, RELEASE)
+    assert (found["challenge"], found["last_challenge"]) == ("challenge 8: the proof is being computed", report)
 
 
 def test_status_tells_programs_the_same():

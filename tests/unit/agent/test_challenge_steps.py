@@ -24,7 +24,12 @@ VIEW = ChallengeView(ASKED, ASKED, None, None, now=101_000, send_until=150_000)
     ("view", "step"),
     [
         (replace(VIEW, best=WAITING), ChallengeStep.PREPARE),
+        (replace(VIEW, best=WAITING, held_by=7), ChallengeStep.AWAIT_POD),
         (VIEW, ChallengeStep.COMPUTE),
+        (replace(VIEW, held_by=7), ChallengeStep.AWAIT_POD),
+        (replace(VIEW, held_by=7, now=150_001 - ANSWER_MARGIN_MS), ChallengeStep.GIVE_UP),
+        (replace(VIEW, held_by=7, proof=PROOF), ChallengeStep.SEND),
+        (replace(VIEW, best=ANSWERED, final=ANSWERED, proof=PROOF, held_by=7), ChallengeStep.COMPUTE),
         (replace(VIEW, final=None), ChallengeStep.COMPUTE),
         (replace(VIEW, proof=PROOF, final=None), ChallengeStep.NOTHING),
         (replace(VIEW, proof=PROOF, final=OTHER_SEED), ChallengeStep.NOTHING),

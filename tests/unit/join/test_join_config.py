@@ -36,6 +36,8 @@ CONFIG = JoinConfig(
     gateways=(GATEWAY,),
     allow_registries=(REGISTRY,),
     metrics="9465",
+    answer_challenges=True,
+    challenge_image="sha256:" + "0" * 64,
 )
 
 
@@ -51,7 +53,9 @@ def test_there_is_none_before_joining(tmp_path):
     assert load(tmp_path / "file" / "below") is None
 
 
-@pytest.mark.parametrize(("name", "before"), [("gateways", ()), ("runtime", None), ("metrics", None)])
+@pytest.mark.parametrize(
+    ("name", "before"), [("gateways", ()), ("runtime", None), ("metrics", None), ("challenge_image", None)]
+)
 def test_a_file_of_a_release_that_did_not_have_a_field_is_read(tmp_path, name, before):
     save(tmp_path, CONFIG)
     document = json.loads((tmp_path / configs.NAME).read_text())
@@ -81,6 +85,7 @@ def test_a_file_without_allowed_registries_is_one_of_earlier_releases(tmp_path):
         ({"tier": "Best"}, "Best"),
         ({"gateways": ["gw.example.org:4435"]}, "ACCOUNT@"),
         ({"allow_registries": ["https://registry.lan/path"]}, "is not a registry"),
+        ({"challenge_image": "challenge:latest"}, "does not name an image by its digest"),
     ],
 )
 def test_a_field_that_is_wrong_is_named(tmp_path, change, says):
@@ -105,6 +110,10 @@ def test_the_command_line_precedes_the_configuration_and_that_the_network():
     assert resolve_settings(AgentArguments(state=state), CONFIG, network).gateways == (GATEWAY,)
     assert resolve_settings(AgentArguments(state=state), CONFIG, network).allow_registries == (REGISTRY,)
     assert resolve_settings(AgentArguments(state=state), CONFIG, network).metrics == "9465"
+    assert resolve_settings(AgentArguments(state=state), CONFIG, network).challenge_image == CONFIG.challenge_image
+    image = "sha256:" + "1" * 64
+    newer = resolve_settings(AgentArguments(state=state, challenge_image=image), CONFIG, network)
+    assert (newer.challenge_image, newer.answer_challenges) == (image, True)
     other = replace(GATEWAY, port=1)
     assert resolve_settings(AgentArguments(state=state, gateways=(other,)), CONFIG, network).gateways == (other,)
     assert resolve_settings(AgentArguments(state=state, url="ws://mine:2"), CONFIG, network).url == "ws://mine:2"

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from offchain.adapters.chain.chain_identity import continued
@@ -37,16 +38,15 @@ from offchain.core.verifier.duties import (
 )
 from offchain.core.verifier.openings import BlockDraw, Opening, drawn_opening, may_be_opened
 from offchain.errors import BadReply, ChainUnreachable
-from offchain.ports import Block, BlockRef, Call, ChainPort, Signer
+from offchain.ports import BlockRef, Call, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls, storage
 from offchain.services.host_connections import HostConnections
 from offchain.services.log import EventLog
 from offchain.services.proof_examiner import ProofExaminer
-from offchain.services.submitter import PendingCalls, SubmitCall, Submitter
+from offchain.services.submitter import PendingCalls, SubmitCall, Submitter, observe_block
 from offchain.services.verifier_store import VerifierStore
 
-REMEMBERED_BLOCKS: Final = 10_000
 HOSTS_READ_MS: Final = 60_000
 """How old the list of hosts may be from which challenges are drawn; a drawn host is read again."""
 
@@ -228,10 +228,6 @@ async def work(
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "verifier", start="finalized")
 
-    async def observe(block: Block) -> None:
-        await outbox.observe(block)
-        outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
-
     async with (
         continued(chain, lambda: watcher.cursor, store.path),
         contextlib.AsyncExitStack() as stack,
@@ -242,7 +238,7 @@ async def work(
         verifier = Verifier(GantryChain(chain), Submitter(outbox), examiner, VerifierStore(store), account, budget)
         stack.push_async_callback(verifier.running.stop)
         group.create_task(outbox.run())
-        group.create_task(watcher.run(observe))
+        group.create_task(watcher.run(partial(observe_block, outbox)))
         group.create_task(_follow(chain, verifier))
 
 

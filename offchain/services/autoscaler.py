@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from offchain.adapters.chain.chain_identity import continued
@@ -27,7 +28,7 @@ from offchain.adapters.transport.port import TransportError
 from offchain.core.autoscaling import PodResources, Recommendations, Scaling, decide, load_ppm
 from offchain.core.pod_metric import MAX_ANSWER, MetricReadError, MetricSample, load_milli, question, read
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
-from offchain.ports import Block, ChainPort, Signer
+from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_parts
@@ -41,7 +42,7 @@ from offchain.services.log import EventLog
 from offchain.services.receipts import ReceiptSource, fetch
 from offchain.services.record_mapping import host_of, task_of
 from offchain.services.service_versions import LIVE
-from offchain.services.submitter import SubmitCall, Submitter
+from offchain.services.submitter import SubmitCall, Submitter, observe_block
 
 PAGE_S: Final = 5.0
 """Timeout for the page of a metric."""
@@ -50,7 +51,6 @@ WINDOW_MS: Final = 60_000
 """The period over which loads are averaged."""
 ASK_S: Final = 10.0
 """Timeout for the answer of a host."""
-REMEMBERED_BLOCKS: Final = 10_000
 
 
 class PodStream(Protocol):
@@ -293,10 +293,6 @@ async def work(
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "autoscaler", start="finalized")
 
-    async def observe(block: Block) -> None:
-        await outbox.observe(block)
-        outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
-
     async with (
         continued(chain, lambda: watcher.cursor, store.path),
         contextlib.AsyncExitStack() as stack,
@@ -306,6 +302,6 @@ async def work(
         ways = HostConnections(stack, await chain.genesis_hash(), account)
         scaler = Autoscaler(GantryChain(chain), Submitter(outbox), ways.to, tenant, account.address)
         group.create_task(outbox.run())
-        group.create_task(watcher.run(observe))
+        group.create_task(watcher.run(partial(observe_block, outbox)))
         jobs.add("autoscaling", scaler.step, STEP_S)
         await jobs.wait_for_failure()

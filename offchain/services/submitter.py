@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, CallRejected
 from offchain.adapters.outbox.outbox import Outbox
-from offchain.ports import Call, DispatchFailure
+from offchain.ports import Block, Call, DispatchFailure
+
+REMEMBERED_BLOCKS: Final = 10_000
+"""How long the outbox of a worker remembers completed calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +101,9 @@ class PendingCalls:
         if not task.cancelled() and task.exception() is not None:
             self._fault = task.exception()
         self._wake()
+
+
+async def observe_block(outbox: Outbox, block: Block) -> None:
+    """Pass a final block to the outbox of a worker, and forget the calls that completed long before it."""
+    await outbox.observe(block)
+    outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)

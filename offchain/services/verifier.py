@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -38,18 +39,17 @@ from offchain.core.verifier.duties import (
 )
 from offchain.core.verifier.openings import BlockDraw, Opening, drawn_opening, may_be_opened
 from offchain.errors import BadReply, ChainUnreachable
-from offchain.ports import Block, BlockRef, Call, ChainPort, Signer
+from offchain.ports import BlockRef, Call, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls, storage
 from offchain.services.host_connections import HostConnections
 from offchain.services.juror import JobExecutor, Juror
 from offchain.services.log import EventLog
 from offchain.services.proof_examiner import ProofExaminer
-from offchain.services.submitter import PendingCalls, SubmitCall, Submitter
+from offchain.services.submitter import PendingCalls, SubmitCall, Submitter, observe_block
 from offchain.services.verifier_store import VerifierStore
 from offchain.services.vote_files import VoteFiles
 
-REMEMBERED_BLOCKS: Final = 10_000
 VOTES: Final = "votes"
 """Folder of the votes of juries, beside the worker's database."""
 HOSTS_READ_MS: Final = 60_000
@@ -238,10 +238,6 @@ async def work(
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "verifier", start="finalized")
 
-    async def observe(block: Block) -> None:
-        await outbox.observe(block)
-        outbox.forget_old(block.ref.number, REMEMBERED_BLOCKS)
-
     async with (
         continued(chain, lambda: watcher.cursor, store.path),
         contextlib.AsyncExitStack() as stack,
@@ -256,7 +252,7 @@ async def work(
         juror = Juror(GantryChain(chain), Submitter(outbox), account, votes, executor)
         stack.push_async_callback(juror.running.stop)
         group.create_task(outbox.run())
-        group.create_task(watcher.run(observe))
+        group.create_task(watcher.run(partial(observe_block, outbox)))
         group.create_task(_follow(chain, verifier, juror))
 
 

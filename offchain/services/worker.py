@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.core.snapshot import Touched
 from offchain.errors import ChainBehind
 from offchain.ports import Block, ChainPort
-from offchain.services.submitter import PendingCalls
+from offchain.services.submitter import REMEMBERED_BLOCKS, PendingCalls
 from offchain.services.view import ChainView
-
-REMEMBERED_BLOCKS: Final = 10_000
-"""How long the outbox remembers completed calls."""
 
 
 class WorkerRole(Protocol):

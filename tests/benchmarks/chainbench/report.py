@@ -16,7 +16,7 @@ from chainbench.flood import Report
 from chainbench.importing import Imported
 from chainbench.load import AUTHORING, IMPORTED, IMPORTING, Loaded
 from chainbench.progress import say
-from chainbench.single import Pool
+from chainbench.single import CHECKERS, Pool
 from offchain.devnet.release import Binaries, binaries
 
 PARTS = ("single", "batched", "validators", "mix", "heartbeats", "flat", "state")
@@ -187,14 +187,7 @@ def _import(imported: Imported) -> tuple[str, dict[str, float], Figure]:
 
 # Of whose time there is a row of its own where several validators share the processors.
 _TASKS = {
-    "pool": (
-        "transaction-checks-0",
-        "transaction-checks-1",
-        "transaction-pool-task-0",
-        "transaction-pool-task-1",
-        "txpool-background",
-        "on-transaction-imported",
-    ),
+    "pool": (*CHECKERS, "txpool-background", "on-transaction-imported"),
     "gossip": ("network-transactions-handler", "libp2p-node", "network-worker", "syncing"),
     "grandpa": ("grandpa-voter",),
 }

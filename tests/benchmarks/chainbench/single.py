@@ -59,7 +59,8 @@ _MARGIN_SLOTS = 4
 # Tasks that go through their lives by single extrinsics, to see what one costs.
 _TRACED = 32
 _CHECKS = "substrate_sub_txpool_validations_finished"
-_CHECKERS = ("transaction-checks-0", "transaction-checks-1", "transaction-pool-task-0", "transaction-pool-task-1")
+# Tasks of a node in which its pool checks extrinsics; the last two with a pool of the type single-state.
+CHECKERS = ("transaction-checks-0", "transaction-checks-1", "transaction-pool-task-0", "transaction-pool-task-1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ def measure(binaries: Binaries, seconds: int, pool_type: str | None = None) -> O
     checks = metrics.total(_CHECKS)
     pool = Pool(
         checks=checks / max(1, report.sent),
-        check_us=sum(metrics.task_seconds.get(name, 0.0) for name in _CHECKERS) / max(1, checks) * 1e6,
+        check_us=sum(metrics.task_seconds.get(name, 0.0) for name in CHECKERS) / max(1, checks) * 1e6,
         author_us=metrics.total(AUTHORING) / included * 1e6,
     )
     return Outcome(counted, report, each, bare, pool, cpu / included * 1e6, size)

@@ -11,7 +11,7 @@ from offchain.adapters.outbox.intent_values import pack_call
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.outbox.tables import TABLES
 from offchain.schema.chain_types._generated_chain import calls
-from offchain.services.worker import REMEMBERED_BLOCKS
+from offchain.services.submitter import REMEMBERED_BLOCKS
 
 _IN_A_BATCH: Final = 24
 _BATCH_BYTES: Final = 24 * 40

@@ -12,6 +12,7 @@ from sqlalchemy import delete
 from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
 from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.tables import TABLES
+from offchain.schema.durations import HOUR_MS
 from offchain.services.notifications.sending import (
     NOTICE_ID,
     SIGNATURE,
@@ -26,8 +27,6 @@ from offchain.services.notifications.store import FIRST_RETRY_MS, MOST_ATTEMPTS,
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 from tests.support.smtp_server import mail_server
-
-HOUR_MS = 3_600_000
 
 
 class Receiver:

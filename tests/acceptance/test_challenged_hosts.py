@@ -35,7 +35,7 @@ PROVIDER, OTHER = from_uri("//Bob"), from_uri("//Charlie")
 VERIFIERS = ("//Dave", "//Eve", "//Ferdie")
 SLOT_MS = 2_000
 WITHIN_MS = 180_000
-"""From the opening of a challenge to its verdict, beside the other suites. On a machine of its own it takes 30 to 40 s."""
+"""From the opening of a challenge to its verdict, beside the other suites. Alone it takes 30 to 40 s."""
 WAIT_S = 300.0
 IN_SERVICE = ("Verified", "Online")
 """States of a verified host, before and after its next heartbeat."""

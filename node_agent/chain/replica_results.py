@@ -53,8 +53,8 @@ class ReplicaResults:
     async def commitment(self, lease: HostLease, result: PodResult) -> bytes:
         """Return what binds the host to its result of a lease.
 
-        The first result of a lease is stored with a salt, and is on the disk when this returns. It is never replaced, so
-        that all commitments for a lease are equal.
+        The first result of a lease is stored with a salt, and is on the disk when this returns. It is never replaced,
+        so that all commitments for a lease are equal.
         """
         key, used = (lease.number, lease.created_at_ms), result.usage
         row = (result.digest, result.exit_code, used.wall_ms, used.cpu_ms, used.memory_peak_mib)

@@ -294,8 +294,8 @@ def _replicas_text(task: Task) -> str | None:
     if task.state is not TaskState.QUEUED:
         return f"{len(task.open_pods)} more, on a host of another provider, for at most {format_amount(each)}"
     return (
-        f"{task.replicas}, each on a host of another provider, for at most {format_amount(each * task.replicas)} in all; "
-        f"one more for at most {format_amount(each)} if their results differ. Wrong results are not paid"
+        f"{task.replicas}, each on a host of another provider, for at most {format_amount(each * task.replicas)} in "
+        f"all; one more for at most {format_amount(each)} if their results differ. Wrong results are not paid"
     )
 
 

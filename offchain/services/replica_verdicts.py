@@ -1,4 +1,4 @@
-"""How far each replica of a task is whose results are compared, and which agreed. From the records of the chain alone."""
+"""Verdicts on the replicas of a task whose results are compared, from the records of the chain alone."""
 
 from __future__ import annotations
 

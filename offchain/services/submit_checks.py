@@ -179,7 +179,7 @@ def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
         )
     if replicas and not is_comparable(spec):
         raise CheckFailed(
-            "its results are compared, and GPUs of different models may give different ones, so no scheduler places it.",
+            "its results are compared, and GPUs of different models may give different ones: no scheduler places it.",
             "Name one model: x-gantry.placement.models.",
             code="results_not_comparable",
         )

@@ -1,7 +1,7 @@
 """Replicas from end to end on a real node: a scheduler, a settler and agents as processes, a tenant's commands.
 
-One host is killed with SIGKILL between the commitment and the reveal of its result. Two others cheat: one commits a copy
-of the other's commitment, and that one never reveals. A host that lies is in `scripts/demo-cheater`.
+One host is killed with SIGKILL between the commitment and the reveal of its result. Two others cheat: one commits a
+copy of the other's commitment, and that one never reveals. A host that lies is in `scripts/demo-cheater`.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """scripts/demo-cheater: three hosts run a task, one lies, it is detected, slashed and replaced.
 
 The node, the scheduler, the settler and the agents are those of the product. The hosts' programs run without
-containers, so that the demo needs no Docker engine, and one of them writes a wrong result: no option of the product does.
+containers, so that the demo needs no Docker engine, and one of them writes a wrong result: no option of the product
+does that.
 """
 
 from __future__ import annotations

@@ -197,8 +197,8 @@ async def check_task(
     if replicas_of(spec):
         each = format_amount(deposit(spec.max_rate_per_hour, spec.max_duration_ms))
         notify(
-            f"note: {spec.pods_max} replicas are deposited for, at most {each} each. If their results differ, another one "
-            "is placed: have as much free then, or the task fails unpaid."
+            f"note: {spec.pods_max} replicas are deposited for, at most {each} each. If their results differ, another "
+            "one is placed: have as much free then, or the task fails unpaid."
         )
     try:
         check_hosts(spec, found.hosts, signer.address)

@@ -231,7 +231,9 @@ task.add_command(why)
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
 @options.gateway
 @options.common(account=True)
-def result(number: int, pod: int | None, output: Path | None, seal_key: str | None, common: options.CommonOptions) -> None:
+def result(
+    number: int, pod: int | None, output: Path | None, seal_key: str | None, common: options.CommonOptions
+) -> None:
     """Fetch a pod's result from its host, and compare it with the digest on the chain.
 
     Hosts serve results as long as the task is in the chain's storage: 7 days after its end.

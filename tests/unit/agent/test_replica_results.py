@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 from agent_builders import MANIFEST, a_lease, a_pod, an_ending
-from agent_world import HELLO, World
+from agent_world import HELLO, TENANT, World
 
 from node_agent.chain.replica_results import ReplicaResults
 from node_agent.core.pod_steps import collect
 from node_agent.core.replica_results import HeldResult, RevealStep, RevealView, reveal_step
 from offchain.adapters.outbox.store import Store
+from offchain.adapters.transport.port import HostRefused
 from offchain.ports import DispatchFailure
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.protocol.messages import Code, Request
+from offchain.schema.protocol.operations import Args, AttachArgs, DialArgs, ExecArgs, LogsArgs, PutArgs
 from tests.support.chain_records import zeroed
 from tests.support.fake_chain import FakeChain
 
@@ -169,6 +172,21 @@ async def test_an_agent_killed_at_any_moment_commits_once_and_reveals_that(
     assert (result.exit_code, compared.engine.starts) == (0, 1)
     assert compared.reports == [], "the result is not reported"
     assert compared.tasks.lease(number).state.tag == "Ended"
+
+
+@pytest.mark.parametrize(
+    "args", [ExecArgs(("sh",)), AttachArgs("0" * 32, 0), DialArgs(80), PutArgs("/", "0" * 32, 10)]
+)
+async def test_nobody_enters_a_replica(compared: ComparedWorld, args: Args) -> None:
+    number = compared.open_lease(COMPARED, verification=POLICY)
+    compared.tasks.change_lease(number, state=gen.LeaseStateActive())
+    request = Request(args, TENANT.address, "0" * 32, 0, TENANT.crypto, number)
+    async with compared.agent() as agent:
+        requests = agent._make_host_requests()
+        with pytest.raises(HostRefused) as refused:
+            await requests.authorise(request)
+        assert refused.value.refusal.code is Code.UNSUPPORTED
+        await requests.authorise(dataclasses.replace(request, args=LogsArgs()))
 
 
 async def test_a_revealed_result_is_forgotten_and_still_served(compared: ComparedWorld) -> None:

@@ -71,9 +71,7 @@ class Network:
         return [one for one in self.seen if one.name == name and fields.items() <= one.fields.items()]
 
     def play(self, name: str, provider: str, behaviour: str = "") -> subprocess.Popen[bytes]:
-        return self.stack.enter_context(
-            compared_host(self.chain.url, self.folder / name, provider, RIGHT, behaviour)
-        )
+        return self.stack.enter_context(compared_host(self.chain.url, self.folder / name, provider, RIGHT, behaviour))
 
     async def online(self, name: str) -> str:
         """Wait for a registered host that was heard of, and return its address."""

@@ -42,9 +42,7 @@ def test_the_rules_that_exclude_hosts_are_counted_for_a_waiting_task(submitted: 
 
 def test_replicas_need_a_host_of_another_provider_each(world: World) -> None:
     one_model = gen.Resources(1000, 512, 1, gen.GpuRequest(1, 1000, 0, (b"A100",)))
-    compared = task_spec(
-        pods_min=2, pods_max=2, resources=one_model, verification=gen.VerificationPolicyRedundant(2)
-    )
+    compared = task_spec(pods_min=2, pods_max=2, resources=one_model, verification=gen.VerificationPolicyRedundant(2))
     Tasks(world.chain).submit(CHARLIE, compared)
     shown = world.run("task", "why", 0)[1]
     assert "Replicas" in shown

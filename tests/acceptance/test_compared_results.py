@@ -76,12 +76,13 @@ class Network:
     async def online(self, name: str) -> str:
         """Wait for a registered host that was heard of, and return its address."""
         key, typed = self.folder / name / "host.key", GantryChain(self.chain.link)
-        async for _ in self.chain.link.best():
-            if key.exists():
-                host = load_host_key(key).address
-                record = await typed.host(host)
-                if record is not None and record.last_heartbeat:
-                    return host
+        async with asyncio.timeout(PATIENCE):
+            async for _ in self.chain.link.best():
+                if key.exists():
+                    host = load_host_key(key).address
+                    record = await typed.host(host)
+                    if record is not None and record.last_heartbeat:
+                        return host
         raise AssertionError("the chain ended")
 
     async def submit(self, *hosts: str) -> int:
@@ -112,7 +113,7 @@ async def test_replicas_are_placed_committed_compared_and_paid(network: Network)
     hosts = [await network.online(name) for name in ("first", "late")]
     await two_honest_hosts_agree(network, first, hosts)
     network.play("copier", "//Ferdie", "copy")
-    network.play("silent", "//One", "withhold")
+    network.play("silent", "//Alice", "withhold")
     cheats = [await network.online(name) for name in ("copier", "silent")]
     await hosts_that_reveal_nothing_are_slashed_and_unpaid(network, cheats)
     assert await network.chain.link.query("Billing", "TotalEscrowed") == 0

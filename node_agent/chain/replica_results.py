@@ -117,12 +117,14 @@ class ReplicaResults:
     async def _view(self, held: HeldResult, head: BlockRef) -> RevealView:
         task, chain = lease_parts(held.lease)[0], self._chain
         final = await self._port.finalized_head()
+        at_best = await chain.read(storage.verification_results, task, at=head.hash)
+        at_final = await chain.read(storage.verification_results, task, at=final.hash)
         params = VerificationParams.decode(await self._port.query("Verification", "Params", (), head.hash))
         return RevealView(
             held.lease,
             held.commitment(self._host_key),
-            await chain.read(storage.verification_results, task, at=head.hash),
-            await chain.read(storage.verification_results, task, at=final.hash),
+            at_best,
+            at_final,
             await self._is_over(held, final),
             await chain.now_ms(head.hash),
             params.result_reveal_ms,

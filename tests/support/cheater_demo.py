@@ -36,6 +36,7 @@ PATIENCE_S: Final = 90.0
 TENANT, WORKER = from_uri("//Charlie"), "//Dave"
 RIGHT, WRONG = "primes below 1000000: 78498\n", "primes below 1000000: 78497\n"
 PROVIDERS: Final = {"honest": "//Bob", "liar": "//Eve", "replacement": "//Ferdie"}
+NAMES: Final = {"honest": "the honest host", "liar": "the lying host", "replacement": "the third host"}
 GENESIS: Final[dict[str, Any]] = {"tasks": {"params": {"maxReplicas": 3}}}
 MANIFEST: Final = f"""
 services:
@@ -76,7 +77,7 @@ class CheaterDemo:
 
     def name(self, host: str) -> str:
         """Return a host's role, for people."""
-        return next((f"the {role} host" for role, known in self.hosts.items() if known == host), host)
+        return next((NAMES[role] for role, known in self.hosts.items() if known == host), host)
 
     async def until(self, name: str, *, earlier: int = 0, **fields: Any) -> ChainEvent:
         """Return the first final event with this name and these fields, after so many `earlier` ones."""
@@ -140,7 +141,7 @@ async def run_demo(demo: CheaterDemo) -> dict[str, Any]:
     slashed = await demo.until("Slashed", host=rejected.fields["host"])
     demo.say(
         f"Two of three results agree. {demo.name(rejected.fields['host']).capitalize()} is slashed by "
-        f"{format_amount(slashed.fields['amount'])} of its bond."
+        f"{format_amount(slashed.fields['amount'])} of its bond, which go to the treasury."
     )
     settled = await demo.until("Settled", task=task)
     return await outcome_of(demo, task, deposits, settled, (tenant_before, treasury_before))

@@ -122,8 +122,9 @@ class LeaseView(JsonView):
 
     @property
     def state_text(self) -> str:
-        """The state in words; the reason for which a pod was given up is in `reason_text`."""
-        return "Ended" if self.reason_text else state_phrase(self.state)
+        """The state in words; why a pod was given up is in `reason_text`, how a replica ended in `verdict`."""
+        has_ended = self.reason_text or (self.verdict is not None and self.ended_at is not None)
+        return "Ended" if has_ended else state_phrase(self.state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,7 @@ class TaskView(JsonView):
     @property
     def result_leases(self) -> tuple[LeaseView, ...]:
         """The leases whose results are the task's: of replicas those that agree."""
-        agreed = (ReplicaVerdict.AGREED, None)
-        return tuple(lease for lease in self.leases if lease.verdict in agreed)
+        return tuple(lease for lease in self.leases if lease.verdict in (ReplicaVerdict.AGREED, None))
 
     @property
     def is_final(self) -> bool:

@@ -22,9 +22,7 @@ from offchain.services.record_views import LeaseView, TaskView, read_host, read_
 
 _UNTOLD = frozenset({"Submitted", "ItemRefused"})
 """Events that the tenant knows already, or that concern only schedulers."""
-_COMPARISON = frozenset(
-    ("Verification", name) for name in ("ResultCommitted", "ResultRevealed", "ReplicaRejected", "ExtraPodWanted")
-)
+_COMPARISON = frozenset(("Verification", name) for name in ("ResultCommitted", "ReplicaRejected", "ExtraPodWanted"))
 """Events about replicas."""
 ASK_AGAIN_S: Final = 3.0
 ANSWER_S: Final = 5.0

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from node_agent.chain.call_sender import CallSender
 from node_agent.chain.clock import ChainSilence
 from node_agent.chain.duplicates import DuplicateWatch
+from node_agent.chain.replica_results import ReplicaResults
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
@@ -23,7 +24,8 @@ log = logging.getLogger(__name__)
 class ReportSender:
     """Sends reports once it is certain that this agent serves the leases. `emit` takes their outcomes.
 
-    `say` writes to the log of a lease's pod.
+    The result of a replica is committed instead of reported; `replicas` reveals it later. `say` writes to the log of a
+    lease's pod.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class ReportSender:
         sender: CallSender,
         duplicates: DuplicateWatch,
         silence: ChainSilence,
+        replicas: ReplicaResults,
         *,
         emit: Callable[[ev.PodEvent], None],
         pod_of: Callable[[int], Pod | None],
@@ -39,6 +42,7 @@ class ReportSender:
         self._sender = sender
         self._duplicates = duplicates
         self._silence = silence
+        self._replicas = replicas
         self._emit = emit
         self._pod_of = pod_of
         self._say = say
@@ -54,8 +58,7 @@ class ReportSender:
             case cmd.SubmitStarted(number):
                 self._send(number, LeaseReport.STARTED, calls.tasks_report_started(lease=number))
             case cmd.SubmitResult(number, digest, exit_code, usage):
-                result = PodResult(digest=digest, exit_code=exit_code, usage=usage)
-                self._send(number, LeaseReport.RESULT, calls.tasks_report_result(lease=number, result=result))
+                self._send_result(number, PodResult(digest=digest, exit_code=exit_code, usage=usage))
             case cmd.SubmitFailed(number, reason, message):
                 log.warning("lease %d: given back with %s: %s", number, reason.value, message)
                 self._say(number, f"the host gave this pod back ({code(reason.value)}): {message}")
@@ -78,6 +81,18 @@ class ReportSender:
         if pod is not None:
             key = _key(pod.lease, report) + (f"/{attempt}" if attempt else "")
             self._tasks.run(self._sent(pod.lease, report, key, call))
+
+    def _send_result(self, number: int, result: PodResult) -> None:
+        pod = self._pod_of(number)
+        if pod is not None and pod.lease.redundant:
+            self._tasks.run(self._commit(pod.lease, result))
+        else:
+            self._send(number, LeaseReport.RESULT, calls.tasks_report_result(lease=number, result=result))
+
+    async def _commit(self, lease: HostLease, result: PodResult) -> None:
+        commitment = await self._replicas.commitment(lease, result)
+        call = calls.verification_commit_result(lease=lease.number, commitment=commitment)
+        await self._sent(lease, LeaseReport.RESULT, _key(lease, LeaseReport.RESULT), call)
 
     async def _sent(self, lease: HostLease, report: LeaseReport, key: str, call: Call) -> None:
         number = lease.number

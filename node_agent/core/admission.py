@@ -87,6 +87,7 @@ def admit_parsed(host: LocalHost, lease: HostLease, manifest: Manifest) -> PodSp
         account=lease.tenant,
         registry_login=manifest.registry_login,
         may_be_told=manifest.spot is not None or lease.kind is not TaskKind.JOB or manifest.survival != "restart",
+        is_replica=lease.redundant,
     )
 
 
@@ -103,8 +104,9 @@ def _containers(manifest: Manifest, devices: Sequence[LocalDevice], gpu_milli: i
 
 
 def _task_problem(lease: HostLease, manifest: Manifest) -> str | None:
-    if lease.redundant:
-        return "This agent does not compare results with other hosts; use verification: acceptance."
+    if lease.redundant != (manifest.verification == "redundant"):
+        asks, has = ("is", "asks for none") if lease.redundant else ("is not", "asks for replicas")
+        return f"The result of the task {asks} compared with those of other hosts, and the manifest {has}."
     if manifest.kind != lease.kind.value.lower():
         return f"The manifest is of a {manifest.kind}, the task is a {lease.kind.value.lower()}."
     gpus = sum(service.gpu_count for service in manifest.services)

@@ -120,7 +120,7 @@ class SweepOrphan(Command):
 class CollectResult(Command):
     """Store log and result, with a note in the log; answered by ResultStored or CollectFailed.
 
-    `handle`: the main container; None if there is none, and the result is empty.
+    `handle`: the main container; None: the result is empty.
     """
 
     handle: Handle | None
@@ -147,7 +147,7 @@ class SubmitStarted(Command):
 
 @dataclass(frozen=True, slots=True)
 class SubmitResult(Command):
-    """Submit report_result; answered by ReportOutcome."""
+    """Submit report_result, or commit the result of a replica; answered by ReportOutcome."""
 
     digest: bytes
     exit_code: int

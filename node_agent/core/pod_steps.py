@@ -135,8 +135,13 @@ def inventory(pod: Pod) -> cmd.TakeInventory:
 
 
 def collect(pod: Pod) -> cmd.Command:
-    """Read the result of the ended pod."""
-    return cmd.CollectResult(pod.lease.number, main_container(pod).handle, spec_of(pod).result, pod.cut)
+    """Read the result of the ended pod.
+
+    A replica that a limit ended has an empty result: how far it came differs between honest hosts.
+    """
+    at_limit = bool(pod.cut) or (pod.ending is not None and pod.ending.oom_killed)
+    handle = None if at_limit and pod.lease.redundant else main_container(pod).handle
+    return cmd.CollectResult(pod.lease.number, handle, spec_of(pod).result, pod.cut)
 
 
 def send_result_if_ready(pod: Pod) -> Transition:

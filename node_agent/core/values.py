@@ -238,6 +238,9 @@ class PodSpec:
     """The account that pays; "" if unknown."""
     registry_login: RegistryLogin | None = None
     """The secret for pulling images from one registry; None: without a login."""
+    is_replica: bool = False
+    """Its result is compared with those of other hosts: its containers have no network and find nothing that tells one
+    replica from another, and nobody may enter them."""
 
     @property
     def main(self) -> ContainerSpec:

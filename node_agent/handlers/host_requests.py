@@ -37,6 +37,7 @@ from offchain.schema.chain_types._generated_chain import (
     LeaseStatePending,
     LeaseStateRetained,
     LeaseStateSuspended,
+    VerificationPolicyRedundant,
 )
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.parse import parse_manifest
@@ -51,6 +52,8 @@ TAILS_AT_ONCE: Final = 4
 """Maximum of concurrent requests for last lines, which are held in memory."""
 FOLLOW_FROM: Final = 10_000
 """Maximum of lines between the last lines and the first of those that follow."""
+CHANGES_POD: Final = INTO_POD - {Op.GET}
+"""Requests by which a tenant could make one replica of a job end with another result than the others."""
 ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
 """Types of proxy that may act for a tenant's tasks (`ProxyType` of the runtime)."""
 
@@ -104,6 +107,12 @@ class HostRequests:
             )
         if request.op in INTO_POD or request.op is Op.DELIVER:
             _check_runs(request.lease, lease.record.state, request.op)
+        if request.op in CHANGES_POD and isinstance(lease.task.spec.verification, VerificationPolicyRedundant):
+            raise refused(
+                Code.UNSUPPORTED,
+                f"Lease {request.lease} is a replica: its result is compared with those of other hosts.",
+                "Nobody may enter it. gantry logs shows its output.",
+            )
         if request.op in OF_SNAPSHOTS:
             _check_has_snapshots(request.lease, lease.record.state, request.args)
 

@@ -15,6 +15,7 @@ from node_agent.chain.duplicates import DuplicateWatch
 from node_agent.chain.follower import ChainFollower
 from node_agent.chain.heartbeat import LOOK_S, Heartbeat
 from node_agent.chain.registration import check_answers, check_devices, local_devices
+from node_agent.chain.replica_results import ReplicaResults
 from node_agent.chain.reports import ReportSender
 from node_agent.checkpoints.manager import CheckpointManager, OpenHost
 from node_agent.core import events as ev
@@ -155,9 +156,9 @@ class NodeAgent:
             lambda: self._transport.addresses,
             self._duplicates.watch,
         )
-        self._reports = ReportSender(
-            self._sender, self._duplicates, self._silence, emit=self.emit, pod_of=self._pod, say=self._notes.say
-        )
+        self._replicas = ReplicaResults(port, state.store, key.public_key)
+        reporting = (self._sender, self._duplicates, self._silence, self._replicas)
+        self._reports = ReportSender(*reporting, emit=self.emit, pod_of=self._pod, say=self._notes.say)
         self._upkeep = DriverUpkeep(driver, self._pod, self.emit)
         self._runner = CommandRunner(
             self._host,
@@ -215,6 +216,7 @@ class NodeAgent:
         ]
         helpers = [asyncio.create_task(restart_on_failure(partial(work, self))) for work in self._beside]
         helpers.append(asyncio.create_task(restart_on_failure(self._checkpoints.run), name="checkpoints"))
+        helpers.append(asyncio.create_task(restart_on_failure(partial(self._replicas.run, self.send))))
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:

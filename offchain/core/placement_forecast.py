@@ -113,7 +113,7 @@ def forecast_placement(hosts: Mapping[str, Host], task: Task) -> PlacementForeca
 
 def allowed_hosts(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
     """Return the hosts on which the task's layout allows another of its pods."""
-    taken = {lease.host for lease in task.leases}
+    taken = task.hosts
     if task.layout is Layout.HOSTS:
         return [host for host in hosts.values() if host.id not in taken]
     if task.layout is Layout.PROVIDERS:

@@ -152,7 +152,8 @@ class Task:
 
     `changed_at`: when it entered its state. `generation`: increases whenever a lease is replaced. `open_pods`: the
     numbers of the pods that schedulers may place now, ascending; at least `pods_min` of them at once while the task
-    waits, any of them if others of its pods run. Also empty if the task needs a feature that no agent supports yet.
+    waits, any of them if others of its pods run. Also empty if no scheduler places the task, because its compared
+    results may differ between honest hosts.
     """
 
     id: int
@@ -187,7 +188,17 @@ class Task:
     manifest: bytes = b""
     """Digest of the manifest."""
     layout: Layout = Layout.ANY
+    """Affinity of its pods; replicas whose results are compared are on hosts of different providers."""
     survival: Survival = Survival.RESTART
+    replicas: int = 0
+    """How many of its results are compared first; 0: they are not compared."""
+    ended_on: tuple[str, ...] = ()
+    """Hosts of its replicas that have ended, whose providers get no other one."""
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that count for its layout."""
+        return frozenset((*(lease.host for lease in self.leases), *self.ended_on))
 
     @property
     def least(self) -> int:

@@ -24,10 +24,11 @@ LIMITS = ("--pool-limit=32768", "--pool-kbytes=65536", "--trie-cache-size=268435
 
 Authors wait while the table of the state cache grows, longer the larger it is; at the SDK's 1 GiB they miss slots.
 """
-LOCAL_GENESIS: Mapping[str, Any] = {"tasks": {"params": {"archiveAfterMs": 7 * 86_400_000}}}
-"""The patch of `scripts/up` over the development preset: final tasks stay in storage as long as in production.
+LOCAL_GENESIS: Mapping[str, Any] = {"tasks": {"params": {"archiveAfterMs": 7 * 86_400_000, "maxReplicas": 3}}}
+"""The patch of `scripts/up` over the development preset.
 
-The preset removes them after 10 minutes, and then no host serves their logs and results any more.
+Final tasks stay in storage as long as in production: the preset removes them after 10 minutes, and then no host serves
+their logs and results any more. Results of up to three replicas are compared: no preset offers that (ADR 0109).
 """
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _SPECS_KEPT = 64

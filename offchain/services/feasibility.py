@@ -10,10 +10,11 @@ from typing import Any, Final
 from offchain.adapters.chain.typed import GantryChain
 from offchain.core.feasibility import Misfit
 from offchain.core.placement_forecast import UNKNOWN_START, PlacementForecast, StartForecast, forecast_placement
+from offchain.core.pricing import deposit
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
 from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import RetainedData, Survival, Task
+from offchain.core.values import RetainedData, Survival, Task, TaskState
 from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec
@@ -144,6 +145,7 @@ def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None
         "lowest_rate_per_hour": min(rates, default=None),
         "highest_rate_per_hour": max(rates, default=None),
         "max_rate_per_hour": task.max_rate_per_hour,
+        "replicas": task.replicas or None,
         "pods_needed": forecast.pods_needed,
         "pods_now": forecast.pods_now,
         "pods_ever": forecast.pods_ever,
@@ -167,6 +169,7 @@ def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None)
         ("GPUs", ", ".join(report.models) or None),
         ("Later", f"{forecast.later} more when running pods have ended" if forecast.later else None),
         ("Price", _price(forecast, task)),
+        ("Replicas", _replicas_text(task)),
         ("Start", start_text(report, reserved_ms)),
         ("Standby", _standby_text(forecast, task)),
         ("Excluded now", reasons_text(forecast.now) or None),
@@ -280,6 +283,19 @@ def _standby_text(forecast: PlacementForecast, task: Task) -> str | None:
     return (
         f"possible now: hosts of {found['providers']} providers have free resources. It costs nothing; a pod that "
         f"continues there pays that host's price, {_span(lowest, highest)} an hour, out of the same deposit"
+    )
+
+
+def _replicas_text(task: Task) -> str | None:
+    """Return what the replicas of a task cost at most, and what one more does."""
+    if not task.replicas:
+        return None
+    each = deposit(task.max_rate_per_hour, task.max_duration_ms)
+    if task.state is not TaskState.QUEUED:
+        return f"{len(task.open_pods)} more, on a host of another provider, for at most {format_amount(each)}"
+    return (
+        f"{task.replicas}, each on a host of another provider, for at most {format_amount(each * task.replicas)} in "
+        f"all; one more for at most {format_amount(each)} if their results differ. Wrong results are not paid"
     )
 
 

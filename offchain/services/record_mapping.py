@@ -114,9 +114,27 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         notice_ends_at=record.notice.value if isinstance(record.notice, chain.NoticeStateStanding) else None,
         asks_from=record.notice.value if isinstance(record.notice, chain.NoticeStateWithdrawn) else 0,
         manifest=spec.manifest_digest,
-        layout=spec.placement.layout if spec.pods_max > 1 else Layout.ANY,
+        layout=layout_of(spec) if spec.pods_max > 1 else Layout.ANY,
         survival=spec.survival,
+        replicas=replicas_of(spec),
+        ended_on=_ended_on(task) if replicas_of(spec) else (),
     )
+
+
+def replicas_of(spec: chain.TaskSpec) -> int:
+    """Return how many results of a task are compared first; 0: they are not compared."""
+    policy = spec.verification
+    return policy.replicas if isinstance(policy, chain.VerificationPolicyRedundant) else 0
+
+
+def layout_of(spec: chain.TaskSpec) -> Layout:
+    """Return the affinity of the task's pods: replicas whose results are compared run at different providers."""
+    return Layout.PROVIDERS if replicas_of(spec) else spec.placement.layout
+
+
+def is_comparable(spec: chain.TaskSpec) -> bool:
+    """Return whether honest hosts have equal results: GPUs of different models may round differently."""
+    return not spec.resources.gpus.count or len(spec.resources.gpus.models) == 1
 
 
 def source_of(task: TaskAndSpec) -> int | None:
@@ -125,23 +143,32 @@ def source_of(task: TaskAndSpec) -> int | None:
 
 
 def _has_met_deadline(task: TaskAndSpec) -> bool:
-    """Return whether the deadline no longer applies: to placed services and rentals, and to preempted tasks."""
+    """Return whether the deadline no longer applies.
+
+    It does not to services and rentals that were placed, to running replicas, and to preempted tasks.
+    """
     was_there = task.spec.kind is not chain.TaskKind.JOB and task.record.generation > 0
-    return was_there or task.record.preemption is not None
+    runs = replicas_of(task.spec) > 0 and task.record.state.tag != TaskState.QUEUED
+    return was_there or runs or task.record.preemption is not None
 
 
 def _open_pods(task: TaskAndSpec) -> tuple[int, ...]:
-    """Return the pods that may be placed now. Agents cannot compare results yet, so there are none of such tasks."""
+    """Return the pods that may be placed now: of a running service or of replicas, those that are missing."""
     record, spec = task.record, task.spec
-    if not isinstance(spec.verification, chain.VerificationPolicyAcceptance):
+    is_compared = replicas_of(spec) > 0
+    if is_compared and not is_comparable(spec):
         return ()
     if record.state.tag == TaskState.QUEUED:
         return tuple(range(record.pods_wanted))
-    replaced = spec.kind is not chain.TaskKind.JOB and record.state.tag in (TaskState.ASSIGNED, TaskState.RUNNING)
-    if not replaced:
+    replaced = spec.kind is not chain.TaskKind.JOB or is_compared
+    if not replaced or record.state.tag not in (TaskState.ASSIGNED, TaskState.RUNNING):
         return ()
     there = {lease.pod for lease in record.leases}
     return tuple(pod for pod in range(record.pods_wanted) if pod not in there)
+
+
+def _ended_on(task: TaskAndSpec) -> tuple[str, ...]:
+    return tuple(lease.record.host for lease in task.leases if lease.record.state.tag not in _LEASE_STATES)
 
 
 def _leases(task: TaskAndSpec) -> list[Lease]:

@@ -20,6 +20,8 @@ from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STA
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
 from offchain.services.event_text import state_phrase, state_text
+from offchain.services.record_mapping import replicas_of
+from offchain.services.replica_verdicts import ReplicaVerdict, verdict_of
 
 _PPM = 1_000_000
 _SIGNALLED = 128
@@ -100,6 +102,8 @@ class LeaseView(JsonView):
     """The reason in words."""
     memory_mib: int = field(default=0, metadata=_json_key(None))
     """The memory limit of its pod."""
+    verdict: ReplicaVerdict | None = None
+    """What is known of its result; None if results are not compared."""
 
     @property
     def exit_text(self) -> str | None:
@@ -118,8 +122,9 @@ class LeaseView(JsonView):
 
     @property
     def state_text(self) -> str:
-        """The state in words; the reason for which a pod was given up is in `reason_text`."""
-        return "Ended" if self.reason_text else state_phrase(self.state)
+        """The state in words; why a pod was given up is in `reason_text`, how a replica ended in `verdict`."""
+        has_ended = self.reason_text or (self.verdict is not None and self.ended_at is not None)
+        return "Ended" if has_ended else state_phrase(self.state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,13 @@ class TaskView(JsonView):
     """The last checkpoint of each pod that has one."""
     leases: tuple[LeaseView, ...]
     pods_wanted: int = field(metadata=_json_key(None))
+    replicas: int | None = None
+    """How many of its results are compared first; None if they are not compared."""
+
+    @property
+    def result_leases(self) -> tuple[LeaseView, ...]:
+        """The leases whose results are the task's: of replicas those that agree."""
+        return tuple(lease for lease in self.leases if lease.verdict in (ReplicaVerdict.AGREED, None))
 
     @property
     def is_final(self) -> bool:
@@ -283,6 +295,7 @@ def task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int) 
         checkpoints=record.checkpoints,
         leases=tuple(_lease_view(lease, hosts.get(lease.record.host), spec, now) for lease in task.leases),
         pods_wanted=record.pods_wanted,
+        replicas=replicas_of(spec) or None,
     )
 
 
@@ -316,6 +329,7 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, spec: gen.TaskS
         reason_text=sentence(ended) if was_given_up else None,
         memory_mib=spec.resources.memory_mib,
         kept_until=record.state.value if isinstance(record.state, gen.LeaseStateRetained) else None,
+        verdict=verdict_of(lease.task.record.state, record) if replicas_of(spec) else None,
     )
 
 

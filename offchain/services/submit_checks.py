@@ -17,14 +17,14 @@ from offchain.core.feasibility import Fit, Misfit, count_pods, emptied, fit
 from offchain.core.placement_forecast import pods_together
 from offchain.core.pricing import deposit
 from offchain.core.scheduler.pod_request import PodRequest
-from offchain.core.values import Host, HostStatus, Layout, RetainedData, Task, TaskState
+from offchain.core.values import Host, HostStatus, RetainedData, Task, TaskState
 from offchain.errors import CheckFailed
 from offchain.ports import ChainPort
-from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec, VerificationPolicyRedundant
+from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted, duration_text
 from offchain.services.event_text import time_text
-from offchain.services.record_mapping import host_of
+from offchain.services.record_mapping import host_of, is_comparable, layout_of, replicas_of
 
 _NO_LIMIT = 1 << 127
 _ANY_SPEED = (1 << 32) - 1
@@ -63,6 +63,7 @@ def task_of_spec(
         layout=layout_of(spec),
         spot=spec.spot,
         survival=spec.survival,
+        replicas=replicas_of(spec),
     )
 
 
@@ -164,17 +165,23 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
 
 
 def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
-    """Raise CheckFailed if there are more replicas than the chain compares."""
-    policy = spec.verification
-    if isinstance(policy, VerificationPolicyRedundant) and policy.replicas > params.max_replicas:
+    """Raise CheckFailed if there are more replicas than the chain compares, or no scheduler places them."""
+    replicas = replicas_of(spec)
+    if replicas > params.max_replicas:
         limit = (
             f"results of at most {params.max_replicas} replicas" if params.max_replicas else "no results of replicas"
         )
         raise CheckFailed(
-            f"this network compares {limit}, and the task asks for {policy.replicas} (x-gantry.verification.replicas).",
+            f"this network compares {limit}, and the task asks for {replicas} (x-gantry.verification.replicas).",
             "Write verification: acceptance, and accept the result yourself.",
             code="replicas_not_offered",
             facts={"max_replicas": params.max_replicas},
+        )
+    if replicas and not is_comparable(spec):
+        raise CheckFailed(
+            "its results are compared, and GPUs of different models may give different ones: no scheduler places it.",
+            "Name one model: x-gantry.placement.models.",
+            code="results_not_comparable",
         )
 
 
@@ -200,12 +207,6 @@ def check_deadline(spec: TaskSpec, now_ms: int) -> None:
             code="deadline_passed",
             facts={"deadline": spec.deadline, "now_ms": now_ms},
         )
-
-
-def layout_of(spec: TaskSpec) -> Layout:
-    """Return the affinity of the task's pods: replicas whose results are compared run at different providers."""
-    redundant = isinstance(spec.verification, VerificationPolicyRedundant)
-    return Layout.PROVIDERS if redundant else spec.placement.layout
 
 
 def _at_its_best(host: Host) -> Host:

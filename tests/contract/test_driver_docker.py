@@ -90,6 +90,15 @@ async def test_variables_of_the_agent_win_over_the_manifest(driver, shell_image)
     assert (await case.output(driver, spec)).decode().split() == ["1", str(spec.lease), "2", "void"]
 
 
+async def test_replicas_have_no_network_and_find_nothing_that_tells_them_apart(driver, shell_image):
+    script = "cat /etc/hostname; echo $GANTRY_LEASE $GANTRY_TASK $GANTRY_POD $GANTRY_ATTEMPT; ls /sys/class/net"
+    spec = case.pod(("sh", "-c", script), shell_image)
+    other = case.pod(("sh", "-c", script), shell_image)
+    first = await case.output(driver, case.replaced(spec, is_replica=True))
+    second = await case.output(driver, case.replaced(other, pod=1, attempt=2, is_replica=True))
+    assert first == second == b"pod-7\n0 7 0 0\nlo\n"
+
+
 async def test_a_program_that_ignores_sigterm_is_killed(driver, shell_image):
     program = "trap '' TERM; echo ready; while :; do sleep 1; done"
     spec = case.pod(("sh", "-c", program), shell_image, stop_grace_ms=1_000)

@@ -1,6 +1,7 @@
 """Any task at all as values, and how a tenant would write it down."""
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -84,13 +85,18 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         draw(services(name, volumes, taken, kind))
         for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))
     ]
+    replicas = draw(st.sampled_from([None, 2, 3])) if kind == "job" else None
+    if replicas is not None:
+        found = [
+            replace(service, files=tuple(file for file in service.files if file.digest is not None))
+            for service in found
+        ]
     gpus = sum(service.gpu_count for service in found)
     milli = (
         draw(st.just(types.WHOLE_GPU) | st.integers(1, 99).map(lambda percent: percent * 10))
         if gpus == 1
         else types.WHOLE_GPU
     )
-    replicas = draw(st.sampled_from([None, 2, 3])) if kind == "job" else None
     low = 1 if kind == "rental" else replicas or draw(st.integers(1, 8))
     high = draw(st.integers(low, 16)) if kind == "service" else low
     scaling = None
@@ -112,7 +118,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         services=tuple(found),
         kind=kind,
         result=types.ResultSpec("stdout", None, seal),
-        gpus=types.GpuRequirements(gpus, milli, 0, ()),
+        gpus=types.GpuRequirements(gpus, milli, 0, ("A100",) if gpus and replicas is not None else ()),
         disk_gib=draw(st.integers(1, 1 << 20)),
         pods=high,
         duration_ms=draw(st.integers(1, 10**9 - 1)) * 1000,
@@ -182,6 +188,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     network |= {"max_latency": f"{longest}ms"} if longest else {}
     network |= {"spread": manifest.placement.spread} if manifest.placement.spread else {}
     network |= {"isolation": "sandboxed"} if manifest.placement.sandboxed else {}
+    network |= {"models": list(manifest.gpus.models)} if manifest.gpus.models else {}
     gantry: dict[str, Any] = {
         "kind": manifest.kind,
         "price": {"max_per_hour": format_amount(manifest.max_rate_per_hour)},

@@ -131,6 +131,7 @@ SUITES: Final = (
             "tests/acceptance/test_chain_reset.py",
             "tests/acceptance/test_challenged_hosts.py",
             "tests/acceptance/test_disputed_jobs.py",
+            "tests/acceptance/test_compared_results.py",
         ),
     ),
     Suite("join", "a new provider joins, works, is paid and leaves", 200, ("tests/acceptance/join",)),

@@ -76,7 +76,7 @@ class PodNetworks:
 
     async def ensure(self, spec: PodSpec) -> str:
         """Create the pod's network and pod sandbox if missing; return the network mode of its containers."""
-        mode = await self._with_network(spec) if self.network else NO_NETWORK
+        mode = await self._with_network(spec) if self._has_network(spec) else NO_NETWORK
         if not has_pod_sandbox(spec):
             return mode
         return f"container:{await self._sandbox(spec, mode)}"
@@ -105,8 +105,11 @@ class PodNetworks:
 
         Unused networks disappear if somebody prunes them or repairs the engine.
         """
-        if self.network:
+        if self._has_network(spec):
             await self._engine.call(lambda: self._rejoin(pod_name(spec.host, spec.lease), identity))
+
+    def _has_network(self, spec: PodSpec) -> bool:
+        return self.network and not spec.is_replica
 
     async def remove_networks(self, lease: int) -> None:
         """Remove the networks of a lease, if any."""

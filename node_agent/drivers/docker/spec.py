@@ -150,16 +150,17 @@ def is_pod_sandbox(marks: Mapping[str, str]) -> bool:
 
 
 def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
-    """Return the variables of the manifest and of the agent; the agent's take precedence."""
+    """Return the variables of the manifest and of the agent; the agent's take precedence. Replicas have equal ones."""
+    lease, pod, attempt = (0, 0, 0) if spec.is_replica else (spec.lease, spec.pod, spec.attempt)
     return (
         dict(container.service.environment)
         | ({"GANTRY_NOTICE": NOTICE} if spec.may_be_told else {})
         | ({"GANTRY_GPU_SHARE": f"{container.gpu_milli / WHOLE_GPU:g}"} if container.has_share else {})
         | {
-            "GANTRY_LEASE": str(spec.lease),
+            "GANTRY_LEASE": str(lease),
             "GANTRY_TASK": str(spec.task),
-            "GANTRY_POD": str(spec.pod),
-            "GANTRY_ATTEMPT": str(spec.attempt),
+            "GANTRY_POD": str(pod),
+            "GANTRY_ATTEMPT": str(attempt),
             "GANTRY_SERVICE": container.service.name,
             "GANTRY_SIMULATED_GPUS": str(container.simulated_gpus),
             # An image may ask for every GPU of the machine; engines with NVIDIA's runtime as default would obey.
@@ -171,7 +172,7 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
 def network_identity(spec: PodSpec) -> dict[str, Any]:
     """Return the host name and the names of the services, for the container that holds the pod's network."""
     hosts = {one.service.name: "127.0.0.1" for one in spec.containers}
-    return {"hostname": f"pod-{spec.lease}", "extra_hosts": hosts}
+    return {"hostname": f"pod-{spec.task if spec.is_replica else spec.lease}", "extra_hosts": hosts}
 
 
 def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, context: PodContext) -> dict[str, Any]:

@@ -69,6 +69,19 @@ def lease_of(view: TaskView, pod: int) -> LeaseView:
     )
 
 
+def result_lease_of(view: TaskView, pod: int | None) -> LeaseView:
+    """Return the lease of a pod; by default of the first, or of the first replica that agreed. Raises CliError."""
+    if pod is not None or view.replicas is None:
+        return lease_of(view, pod or 0)
+    if view.result_leases:
+        return view.result_leases[0]
+    raise CliError(
+        f"the results of task {view.id} are not compared yet, or do not agree. Its state: {view.state_text}.",
+        f"gantry task show {view.id} shows how far each replica is; --pod fetches the result of one.",
+        code="no_result",
+    )
+
+
 @contextlib.asynccontextmanager
 async def open_lease_host(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIterator[HostClient]:
     """Yield a client of the lease's host, authenticated by its key on the chain; requests connect it."""

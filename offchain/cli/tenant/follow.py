@@ -22,6 +22,8 @@ from offchain.services.record_views import LeaseView, TaskView, read_host, read_
 
 _UNTOLD = frozenset({"Submitted", "ItemRefused"})
 """Events that the tenant knows already, or that concern only schedulers."""
+_COMPARISON = frozenset(("Verification", name) for name in ("ResultCommitted", "ReplicaRejected", "ExtraPodWanted"))
+"""Events about replicas."""
 ASK_AGAIN_S: Final = 3.0
 ANSWER_S: Final = 5.0
 """How long a host may take for an answer before it is asked again later."""
@@ -86,7 +88,7 @@ async def follow(
     await notes.read(view)
     await _fetch(chain, view, signer, results, notify)
     scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
-    failed = next((lease for lease in view.leases if lease.exit_code), None)
+    failed = next((lease for lease in view.result_leases if lease.exit_code), None)
     log = b"" if failed is None or show_log is not None else await _read_log(chain, failed, signer, tail=LAST_LINES)
     return TaskOutcome(view, results, scores, notes.causes, log)
 
@@ -158,7 +160,8 @@ async def _when_reported(
 
 def _notify_event(event: ChainEvent, number: int, notify: Callable[[str], None]) -> str | None:
     """Report an event of this task, and return the state that it leads to."""
-    if event.pallet != "Tasks" or number not in tasks_of_event(event.fields) or event.name in _UNTOLD:
+    is_told = event.pallet == "Tasks" or (event.pallet, event.name) in _COMPARISON
+    if not is_told or number not in tasks_of_event(event.fields) or event.name in _UNTOLD:
         return None
     notify(event_text(event))
     return state_after(event)
@@ -167,9 +170,11 @@ def _notify_event(event: ChainEvent, number: int, notify: Callable[[str], None])
 async def _fetch(
     chain: ChainPort, view: TaskView, signer: Signer, results: dict[int, bytes], notify: Callable[[str], None]
 ) -> None:
-    for lease in view.leases:
+    for lease in view.result_leases:
         if lease.result_digest is None or lease.pod in results:
             continue
+        if view.replicas is not None and results:
+            return  # the others are equal
         try:
             results[lease.pod] = await fetch_result(chain, lease, signer)
         except TransportError as error:

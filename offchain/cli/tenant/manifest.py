@@ -263,7 +263,7 @@ def _verification_text(manifest: Manifest) -> str | None:
     if manifest.kind != "job":
         return None
     if manifest.verification == "redundant":
-        return "the results of the replicas are compared"
+        return "the results of the replicas are compared; another one decides if they differ; wrong ones are not paid"
     if manifest.verification == "deterministic":
         return "you accept the result, or the dispute window passes; in a dispute, jurors may execute the job again"
     return "you accept the result, or the dispute window passes"

@@ -17,17 +17,20 @@ from offchain.cli.kit.session import run, send
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.manifest import deposit_text, load, next_steps
 from offchain.core.placement_forecast import PlacementForecast, forecast_placement
+from offchain.core.pricing import deposit
 from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort, Signer
-from offchain.schema.chain_types._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
+from offchain.schema.chain_types._generated_chain import TaskSpec, calls
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.trace_ids import trace_id
 from offchain.services import feasibility
 from offchain.services.feasibility import FeasibilityReport, report_unsent
+from offchain.services.record_mapping import replicas_of
 from offchain.services.record_views import score_text
+from offchain.services.replica_verdicts import VERDICT_TEXTS
 from offchain.services.submit_checks import check_hosts, check_terms, read_conditions, task_of_spec
 
 T = TypeVar("T")
@@ -191,10 +194,11 @@ async def check_task(
     """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing."""
     found = await read_conditions(chain, signer.address)
     check_terms(spec, len(text), found)
-    if isinstance(spec.verification, VerificationPolicyRedundant):
+    if replicas_of(spec):
+        each = format_amount(deposit(spec.max_rate_per_hour, spec.max_duration_ms))
         notify(
-            "note: schedulers do not place tasks whose results are compared yet: assign its pods yourself, "
-            "or cancel it (docs/verification.md)."
+            f"note: {spec.pods_max} replicas are deposited for, at most {each} each. If their results differ, another "
+            "one is placed: have as much free then, or the task fails unpaid."
         )
     try:
         check_hosts(spec, found.hosts, signer.address)
@@ -271,6 +275,7 @@ def _print_outcome(outcome: TaskOutcome, seconds: float, *, as_json: bool) -> No
             ("Exit code", lease.exit_text),
             ("Host", lease.host),
             ("Host score", score_text(score)),
+            ("Verdict", lease.verdict and VERDICT_TEXTS[lease.verdict]),
         ]
     fee = f"{format_amount(view.fee)} of it protocol fee"
     pairs += [("Bill", f"{format_amount(view.paid)} ({view.paid} base units), {fee}"), ("Seconds", f"{seconds:.1f}")]
@@ -284,7 +289,7 @@ def outcome_fields(outcome: TaskOutcome) -> dict[str, Any]:
     view = outcome.task
     fields = view.plain() | {"cause": outcome.cause}
     if view.leases:
-        first = view.leases[0]
+        first = (view.result_leases or view.leases)[0]
         fields |= {
             "result_digest": first.result_digest.hex() if first.result_digest else None,
             "exit_code": first.exit_code,
@@ -341,6 +346,7 @@ def failure_hint(outcome: TaskOutcome) -> str:
         "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
         "Failed(AttemptsExhausted)": f"{_attempts_text(outcome)} {more}",
         "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
+        "Failed(NoAgreement)": "No two results of its replicas agree, so nothing was paid for it. Is it deterministic?",
         "Failed(DisputeLost)": "Its result was found to be wrong, so nothing was paid for it. Submit it again.",
     }.get(view.state, more)
 
@@ -356,7 +362,7 @@ def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
         progress(f"error: {message}")
         progress(f"  {hint}")
         raise click.exceptions.Exit(1)
-    failed = next((lease for lease in view.leases if lease.exit_code), None)
+    failed = next((lease for lease in view.result_leases if lease.exit_code), None)
     if failed is not None:
         if outcome.log:
             progress(f"The last lines of the log of pod {failed.pod}:")

@@ -14,7 +14,7 @@ import click
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import accounts, options
 from offchain.cli.kit.failures import CliError
-from offchain.cli.kit.host_connection import fetch_result, lease_of
+from offchain.cli.kit.host_connection import fetch_result, result_lease_of
 from offchain.cli.kit.output import Screen, details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.cli.tenant import snapshot, task_lifecycle, task_review
@@ -35,6 +35,7 @@ from offchain.schema.value_text import counted
 from offchain.services import tenant_calls
 from offchain.services.event_text import time_text
 from offchain.services.record_views import LeaseView, TaskView, read_task, read_tasks
+from offchain.services.replica_verdicts import VERDICT_TEXTS
 
 _WORDS: Final[Mapping[Survival, Word]] = {
     Survival.RESTART: "restart",
@@ -188,6 +189,7 @@ def show(number: int, common: options.CommonOptions) -> None:
             ("Survival", _survival_text(view)),
             ("Latency", f"at most {view.max_latency_ms} ms" if view.max_latency_ms else None),
             ("Manifest digest", view.manifest_digest.hex()),
+            ("Compared", _replicas_text(view)),
             ("Price limit", f"{format_amount(view.max_rate_per_hour)} an hour and pod"),
             ("Paid", f"{format_amount(view.paid)} ({view.paid} base units, {view.fee} of them protocol fee)"),
         ]
@@ -211,6 +213,7 @@ def show(number: int, common: options.CommonOptions) -> None:
                 ("  Ended", lease.ended_at and time_text(lease.ended_at)),
                 ("  Exit code", lease.exit_text),
                 ("  Result digest", lease.result_digest and lease.result_digest.hex()),
+                ("  Result", lease.verdict and VERDICT_TEXTS[lease.verdict]),
                 ("  Owed so far", format_amount(lease.owed) if lease.owed != lease.paid else None),
                 ("  Paid", format_amount(lease.paid)),
             ]
@@ -223,12 +226,14 @@ task.add_command(why)
 
 @task.command()
 @click.argument("number", type=options.TASK)
-@click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
+@click.option("--pod", type=click.IntRange(0), help="Which pod; else the first, or of replicas the first that agreed.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
 @options.gateway
 @options.common(account=True)
-def result(number: int, pod: int, output: Path | None, seal_key: str | None, common: options.CommonOptions) -> None:
+def result(
+    number: int, pod: int | None, output: Path | None, seal_key: str | None, common: options.CommonOptions
+) -> None:
     """Fetch a pod's result from its host, and compare it with the digest on the chain.
 
     Hosts serve results as long as the task is in the chain's storage: 7 days after its end.
@@ -244,10 +249,10 @@ def result(number: int, pod: int, output: Path | None, seal_key: str | None, com
 
     async def work() -> tuple[LeaseView, bytes]:
         async with common.connected() as chain:
-            lease = lease_of(await read_task(chain, number), pod)
+            lease = result_lease_of(await read_task(chain, number), pod)
             if lease.result_digest is None:
                 raise CliError(
-                    f"pod {pod} of task {number} has no result yet (its lease is {lease.state_text}).",
+                    f"pod {lease.pod} of task {number} has no result yet (its lease is {lease.state_text}).",
                     f"gantry task show {number} shows how far it is.",
                     code="no_result",
                 )
@@ -266,7 +271,7 @@ def result(number: int, pod: int, output: Path | None, seal_key: str | None, com
             raise CliError(f"{output} cannot be written: {error.strerror}.", "Choose another file.") from None
     if common.as_json:
         shown = {"file": str(output)} if output is not None else result_fields(data)
-        emit({"task": number, "pod": pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
+        emit({"task": number, "pod": lease.pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
     elif output is not None:
         opened = "" if private is None else "opened, "
         progress(f"{counted(len(data), 'byte')} ({opened}sha256 on the chain {digest}) written to {output}.")
@@ -354,6 +359,15 @@ def _spot_text(view: TaskView) -> str | None:
     if view.state == "Running":
         return f"will be preempted by task {notice.wanting}, not before {time_text(notice.ends_at)}"
     return f"was preempted by task {notice.wanting}"
+
+
+def _replicas_text(view: TaskView) -> str | None:
+    if view.replicas is None:
+        return None
+    more = max(0, view.pods_wanted - view.replicas)
+    later = f", and {more} more because they differed" if more else ""
+    agreed = ", ".join(lease.host for lease in view.result_leases)
+    return f"the results of {view.replicas} replicas{later}{f'; agreed: {agreed}' if agreed else ''}"
 
 
 def _survival_text(view: TaskView) -> str | None:

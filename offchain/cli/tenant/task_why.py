@@ -47,6 +47,10 @@ _NAMES: Final = frozenset(
         "Settled",
     }
 )
+_NOT_COMPARABLE: Final = (
+    "No scheduler places it: its results are compared, and GPUs of different models may give different ones "
+    "(x-gantry.placement.models)."
+)
 _HOW = (
     "Ask a scheduler (--scheduler URL; its operator starts it with --answers), or run an index "
     "(gantry worker indexer). gantry chain inspect task {task} shows the history of a final task."
@@ -209,7 +213,7 @@ def _show(
     if not task.open_pods:
         waits = task.state is TaskState.QUEUED
         say()
-        say("No scheduler places it, because its results are compared." if waits else "It waits for no host.")
+        say(_NOT_COMPARABLE if waits else "It waits for no host.")
 
 
 def _show_ended(view: TaskView) -> None:

@@ -134,7 +134,7 @@ class PodRequest:
             reserved_for,
             refused_by=task.refused_by,
             layout=task.layout,
-            beside=frozenset() if task.layout is Layout.ANY else frozenset(lease.host for lease in task.leases),
+            beside=frozenset() if task.layout is Layout.ANY else task.hosts,
         )
 
 

@@ -50,6 +50,7 @@ def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
     pods_min, pods = rules.pod_range(kind, gantry, problems)
     rules.check_kind(kind, gantry, services, volumes, problems)
     rules.check_deterministic(gantry, services, problems)
+    rules.check_replicas(gantry, services, problems)
     rules.check_gpus(gantry, services, pods, problems)
     if not services:
         return None

@@ -291,6 +291,19 @@ def check_deterministic(gantry: GantrySection, services: Sequence[ParsedService]
         problems.add(gantry.checkpoint.place(), "a deterministic job has no checkpoints", hint)
 
 
+def check_replicas(gantry: GantrySection, services: Sequence[ParsedService], problems: Problems) -> None:
+    """Check that honest hosts compute the same from a job whose results are compared: equal files and equal GPUs."""
+    at, models = gantry.place("verification"), gantry.placement.models if gantry.placement is not None else ()
+    if gantry.replicas is None:
+        return
+    if any(file.digest is None for service in services for file in service.spec.files):
+        message = "a job whose results are compared has no secrets: each replica could get another one"
+        problems.add(at, message, "Use inputs, which have a digest, or remove verification")
+    if gpu_count(services) and len(models) != 1:
+        message = "GPUs of different models may give different results, which are then called wrong"
+        problems.add(at, message, "Name one model: x-gantry.placement.models: [H100]; gantry host list shows models")
+
+
 def _check_first_service(main: ParsedService, problems: Problems) -> None:
     """Check that a job's first service runs once; the other services may be restarted."""
     if main.spec.healthcheck is not None:

@@ -11,7 +11,7 @@ from gantry.errors import ProgramFailed, ResultUnavailable, TaskFailed
 from gantry.values import OpenedDispute, PodBill, TaskCost, TaskResult
 from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit import accounts, disputes, session
-from offchain.cli.kit.host_connection import fetch_result, lease_of, open_lease_host
+from offchain.cli.kit.host_connection import fetch_result, lease_of, open_lease_host, result_lease_of
 from offchain.cli.tenant.follow import follow, until_running
 from offchain.cli.tenant.manifest import substituted
 from offchain.cli.tenant.submit import check_task, send_task
@@ -130,23 +130,28 @@ class AsyncTask:
         view = outcome.task
         if view.state != "Settled":
             raise TaskFailed(self.number, view.state_text, view.reason)
-        for lease in view.leases if check else ():
+        # Replicas that agree have equal results, of which one is enough.
+        fetched = set(outcome.results) if view.replicas is None or not outcome.results else {*range(view.pods_wanted)}
+        for lease in view.result_leases if check else ():
             if lease.exit_code:
                 raise ProgramFailed(self.number, lease.pod, lease.exit_code, outcome.results.get(lease.pod))
-            if lease.result_digest is not None and lease.pod not in outcome.results:
+            if lease.result_digest is not None and lease.pod not in fetched:
                 raise ResultUnavailable(self.number, lease.pod)
-        codes = {lease.pod: lease.exit_code for lease in view.leases if lease.exit_code is not None}
+        codes = {lease.pod: lease.exit_code for lease in view.result_leases if lease.exit_code is not None}
         return TaskResult(self.number, view.state, outcome.results, codes)
 
-    async def result(self, pod: int = 0) -> bytes:
-        """Fetch the result of a pod from its host; its digest is that on the chain. Raises ResultUnavailable."""
-        lease = lease_of(await self.view(), pod)
+    async def result(self, pod: int | None = None) -> bytes:
+        """Fetch the result of a pod from its host; its digest is that on the chain. Raises ResultUnavailable.
+
+        By default of the first pod, or of the first replica whose result agrees with others.
+        """
+        lease = result_lease_of(await self.view(), pod)
         if lease.result_digest is None:
-            raise ResultUnavailable(self.number, pod)
+            raise ResultUnavailable(self.number, lease.pod)
         try:
             return await fetch_result(self._chain, lease, self._signer)
         except TransportError:
-            raise ResultUnavailable(self.number, pod) from None
+            raise ResultUnavailable(self.number, lease.pod) from None
 
     async def logs(
         self, pod: int = 0, *, follow: bool = False, service: str | None = None

@@ -110,7 +110,7 @@ class RemoteTask:
         """See :meth:`gantry.AsyncTask.wait`."""
         return self._runner.run(self._task.wait(accept=accept, check=check, notify=notify))
 
-    def result(self, pod: int = 0) -> bytes:
+    def result(self, pod: int | None = None) -> bytes:
         """See :meth:`gantry.AsyncTask.result`."""
         return self._runner.run(self._task.result(pod))
 

@@ -86,6 +86,27 @@ def test_a_task_that_asks_for_a_sandbox_goes_only_to_hosts_that_have_one(
     assert call.args["spec"]["placement"]["capabilities"]["sandboxed"]
 
 
+def compared(replicas: int) -> str:
+    """The manifest with replicas, which name one model of GPU."""
+    one_model = MANIFEST.replace("allow_simulated: true", "allow_simulated: true, models: [SIM-1]")
+    return one_model + f"  verification: {{replicas: {replicas}}}\n"
+
+
+def test_replicas_of_a_network_that_compares_results_are_submitted(
+    world: World, pallets: Pallets, manifest: Path
+) -> None:
+    world.put("Tasks", "Params", (), tasks_params(max_replicas=3))
+    for name, provider in ((HOST, BOB), (CHARLIE, CHARLIE)):
+        world.put("Hosts", "Hosts", name, the_host(provider=provider))
+    manifest.write_text(compared(2))
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert (status, "2, each on a host of another provider, for at most 5 GTY in all" in out) == (0, True), (out, err)
+    assert "note: 2 replicas are deposited for, at most 2.5 GTY each" in err
+    assert world.run("submit", manifest, "--account", "//Charlie")[0] == 0
+    (call,) = pallets.calls
+    assert call.args["spec"]["verification"] == {"Redundant": {"replicas": 2}}
+
+
 @pytest.mark.parametrize("anyway", [[], ["--anyway"]])
 @pytest.mark.parametrize(
     ("limit", "says"), [(0, "compares no results of replicas"), (2, "results of at most 2 replicas")]
@@ -94,7 +115,7 @@ def test_a_task_with_too_many_replicas_is_not_sent(
     world: World, pallets: Pallets, manifest: Path, limit: int, says: str, anyway: list[str]
 ) -> None:
     world.put("Tasks", "Params", (), tasks_params(max_replicas=limit))
-    manifest.write_text(MANIFEST + "  verification: {replicas: 3}\n")
+    manifest.write_text(compared(3))
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", *anyway)
     assert (status, says in err, "asks for 3" in err) == (1, True, True)
     assert not pallets.calls
@@ -114,11 +135,11 @@ def test_replicas_need_a_provider_each(world: World, manifest: Path) -> None:
     two = [device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()] * 2
     world.put("Hosts", "Hosts", HOST, the_host(devices=two))
     world.put("Tasks", "Params", (), tasks_params(max_replicas=3))
-    manifest.write_text(MANIFEST + "  verification: {replicas: 2}\n")
+    manifest.write_text(compared(2))
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 1
     assert "2 pods must start together, and the 1 registered host could run 1 of them" in err
-    assert "note: schedulers do not place tasks whose results are compared yet" in err
+    assert "note: 2 replicas are deposited for, at most" in err
 
 
 def test_an_offline_host_is_not_reported_as_too_small(world: World, manifest: Path) -> None:

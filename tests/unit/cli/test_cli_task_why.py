@@ -40,10 +40,20 @@ def test_the_rules_that_exclude_hosts_are_counted_for_a_waiting_task(submitted: 
     assert "Later         1 more when running pods have ended" in out
 
 
-def test_a_task_with_compared_results_waits_for_its_tenant(world: World) -> None:
+def test_replicas_need_a_host_of_another_provider_each(world: World) -> None:
+    one_model = gen.Resources(1000, 512, 1, gen.GpuRequest(1, 1000, 0, (b"A100",)))
+    compared = task_spec(pods_min=2, pods_max=2, resources=one_model, verification=gen.VerificationPolicyRedundant(2))
+    Tasks(world.chain).submit(CHARLIE, compared)
+    shown = world.run("task", "why", 0)[1]
+    assert "Replicas" in shown
+    assert "2, each on a host of another provider" in shown
+    assert world.json("task", "why", 0)["replicas"] == 2
+
+
+def test_replicas_on_any_model_of_gpu_are_placed_by_nobody(world: World) -> None:
     compared = task_spec(pods_min=2, pods_max=2, verification=gen.VerificationPolicyRedundant(2))
     Tasks(world.chain).submit(CHARLIE, compared)
-    assert "No scheduler places it, because its results are compared." in world.run("task", "why", 0)[1]
+    assert "GPUs of different models may give different ones" in world.run("task", "why", 0)[1]
 
 
 def test_a_final_task_without_history_is_reported(world: World) -> None:

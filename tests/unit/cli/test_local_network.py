@@ -259,5 +259,5 @@ def test_unknown_commands_start_no_network(
 
 def test_a_genesis_patch_is_merged_over_that_of_the_local_network() -> None:
     patch = node.merged(node.LOCAL_GENESIS, {"tasks": {"params": {"maxAttempts": 2}}, "validators": {"slotMs": 500}})
-    params = {"archiveAfterMs": 604_800_000, "maxAttempts": 2}
+    params = {"archiveAfterMs": 604_800_000, "maxReplicas": 3, "maxAttempts": 2}
     assert patch == {"tasks": {"params": params}, "validators": {"slotMs": 500}}

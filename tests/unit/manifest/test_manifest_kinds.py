@@ -93,6 +93,8 @@ def test_compared_results_have_a_pod_for_each_replica() -> None:
     assert (found.pods_min, found.pods_max) == (3, 3)
     assert spec(gantry(verification={"replicas": 2}, pods=2)).pods_max == 2
     assert spec(gantry(verification="acceptance")).verification == gen.VerificationPolicyAcceptance()
+    on_gpus = together(gpu(), gantry(verification={"replicas": 2}, placement={"models": ["A100"]}))
+    assert spec(on_gpus).resources.gpus.models == (b"A100",)
 
 
 def test_a_deterministic_job_is_accepted_by_its_tenant_and_executed_again_in_a_dispute() -> None:
@@ -183,6 +185,12 @@ def test_a_result_file_lies_on_disk() -> None:
         (gantry(verification={}), "verification", "replicas is missing"),
         (gantry(verification=2), "verification", "is not a way to verify"),
         (gantry(verification={"replicas": 2}, result={"seal_to": SEAL}), "result.seal_to", "cannot be sealed"),
+        (together(gpu(), gantry(verification={"replicas": 2})), "verification", "GPUs of different models"),
+        (
+            together(gpu(), gantry(verification={"replicas": 2}, placement={"models": ["A100", "H100"]})),
+            "verification",
+            "GPUs of different models",
+        ),
         (gantry(verification="deterministic", result={"seal_to": SEAL}), "result.seal_to", "cannot be sealed"),
         (gantry(kind="service", verification="deterministic"), "verification", "a service has no verification"),
         (together(helper(), gantry(verification="deterministic")), "verification", "has one service, and there are 2"),

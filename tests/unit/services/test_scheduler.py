@@ -236,17 +236,6 @@ async def test_only_the_refused_item_of_a_batch_is_retried():
         assert len(toy.tried("assign")) == 4
 
 
-async def test_tasks_with_compared_results_are_not_placed():
-    toy = Toy()
-    toy.host()
-    await toy.block()
-    async with toy.working("scheduler") as quiet:
-        await toy.submit(verification=gen.VerificationPolicyRedundant(replicas=2))
-        await toy.block()
-        await quiet()
-        assert not toy.waiting("assign")
-
-
 async def test_a_service_gets_missing_pods_as_soon_as_they_fit():
     toy = Toy()
     toy.host(gpus=2)

@@ -1,0 +1,190 @@
+"""Replicas from end to end on a real node: a scheduler, a settler and agents as processes, a tenant's commands.
+
+One host is killed with SIGKILL between the commitment and the reveal of its result. Two others cheat: one commits a
+copy of the other's commitment, and that one never reveals. A host that lies is in `scripts/demo-cheater`.
+"""
+
+import asyncio
+import contextlib
+import json
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.chain.watcher import blocks_after
+from offchain.adapters.keys.signer import from_uri, load_host_key
+from offchain.cli.kit.host_connection import fetch_result, result_lease_of
+from offchain.ports import Block, BlockRef, ChainEvent
+from offchain.schema.chain_types._generated_chain import storage
+from offchain.services.record_views import read_task
+from offchain.services.replica_verdicts import ReplicaVerdict
+from tests.support.compared_host import GO, MODEL, ROOT, compared_host
+from tests.support.real_chain import PATIENCE, Chain, chain_of
+from tests.support.worker_process import worker_process
+
+TENANT, WORKER = from_uri("//Charlie"), "//Dave"
+RIGHT = "primes below 10: 4\n"
+GENESIS: dict[str, Any] = {
+    "tasks": {"params": {"maxReplicas": 3}},
+    "verification": {"params": {"resultRevealMs": 9_000}},
+}
+MANIFEST = """
+services:
+  job:
+    image: tool@sha256:{digest}
+    deploy:
+      resources:
+        limits: {{cpus: "1", memory: 64MiB}}
+        reservations: {{devices: [{{count: 1, capabilities: [gpu]}}]}}
+x-gantry:
+  price: {{max_per_hour: "100 GTY"}}
+  duration: 10m
+  verification: {{replicas: 2}}
+  placement: {{allow_simulated: true, models: [{model}], hosts: [{hosts}]}}
+"""
+
+
+@dataclass
+class Network:
+    chain: Chain
+    folder: Path
+    blocks: AsyncIterator[tuple[Block, BlockRef]]
+    stack: contextlib.ExitStack
+    seen: list[ChainEvent] = field(default_factory=list)
+
+    async def until(self, name: str, **fields: Any) -> ChainEvent:
+        """The first final event with this name and these fields."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for event in self.seen:
+                    if event.name == name and fields.items() <= event.fields.items():
+                        return event
+                block, _ = await anext(self.blocks)
+                self.seen += block.events
+
+    def all(self, name: str, **fields: Any) -> list[ChainEvent]:
+        return [one for one in self.seen if one.name == name and fields.items() <= one.fields.items()]
+
+    def play(self, name: str, provider: str, behaviour: str = "") -> subprocess.Popen[bytes]:
+        return self.stack.enter_context(compared_host(self.chain.url, self.folder / name, provider, RIGHT, behaviour))
+
+    async def online(self, name: str) -> str:
+        """Wait for a registered host that was heard of, and return its address."""
+        key, typed = self.folder / name / "host.key", GantryChain(self.chain.link)
+        async with asyncio.timeout(PATIENCE):
+            async for _ in self.chain.link.best():
+                if key.exists():
+                    host = load_host_key(key).address
+                    record = await typed.host(host)
+                    if record is not None and record.last_heartbeat:
+                        return host
+        raise AssertionError("the chain ended")
+
+    async def submit(self, *hosts: str) -> int:
+        """Submit a job with two replicas, for these hosts only."""
+        text = MANIFEST.format(digest="ab" * 32, model=MODEL, hosts=", ".join(hosts))
+        return await self.chain.submit(TENANT, text.encode())
+
+    async def bond(self, host: str) -> int:
+        record = await GantryChain(self.chain.link).host(host)
+        assert record is not None
+        return record.bond
+
+
+@pytest.fixture
+async def network(tmp_path: Path) -> AsyncIterator[Network]:
+    async with contextlib.AsyncExitStack() as stack:
+        chain = await stack.enter_async_context(chain_of(tmp_path / "node", GENESIS))
+        head = await chain.link.finalized_head()
+        blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
+        processes = stack.enter_context(contextlib.ExitStack())
+        processes.enter_context(worker_process("all", WORKER, chain.url, tmp_path / "worker"))
+        yield Network(chain, tmp_path, blocks, processes)
+
+
+async def test_replicas_are_placed_committed_compared_and_paid(network: Network) -> None:
+    first = network.play("first", "//Bob")
+    network.play("late", "//Eve", "late")
+    hosts = [await network.online(name) for name in ("first", "late")]
+    await two_honest_hosts_agree(network, first, hosts)
+    network.play("copier", "//Ferdie", "copy")
+    network.play("silent", "//Alice", "withhold")
+    cheats = [await network.online(name) for name in ("copier", "silent")]
+    await hosts_that_reveal_nothing_are_slashed_and_unpaid(network, cheats)
+    assert await network.chain.link.query("Billing", "TotalEscrowed") == 0
+
+
+async def two_honest_hosts_agree(network: Network, first: subprocess.Popen[bytes], hosts: list[str]) -> None:
+    task = await network.submit(*hosts)
+    assigned = await network.until("Assigned", task=task)
+    leases = {host: lease for lease, host, *_ in assigned.fields["leases"]}
+    assert set(leases) == set(hosts)
+    bound = await network.until("ResultCommitted", lease=leases[hosts[0]])
+    first.kill()
+    await asyncio.to_thread(first.wait)
+    (network.folder / "late" / GO).touch()
+    await network.until("ResultsOpened", task=task)
+    network.play("first", "//Bob")
+    closed = await network.until("ResultsClosed", task=task)
+    assert set(closed.fields["outcome"]) == {"Agreed"}
+    assert network.all("ResultCommitted", lease=leases[hosts[0]]) == [bound], "it committed once"
+    settled = await network.until("Settled", task=task)
+    assert all(bill["paid"] > 0 for bill in settled.fields["bills"])
+    assert not network.all("ReplicaRejected", task=task)
+    view = await read_task(network.chain.link, task)
+    assert [lease.verdict for lease in view.leases] == [ReplicaVerdict.AGREED] * 2
+    assert await fetch_result(network.chain.link, result_lease_of(view, None), TENANT) == RIGHT.encode()
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (network.folder / "first").glob("agent.db*"))
+
+
+async def hosts_that_reveal_nothing_are_slashed_and_unpaid(network: Network, cheats: list[str]) -> None:
+    bonds = {host: await network.bond(host) for host in cheats}
+    task = await network.submit(*cheats)
+    leases = await leases_of(network, task)
+    one, other = [await network.until("ResultCommitted", lease=lease) for lease in leases]
+    assert one.fields["commitment"] == other.fields["commitment"], "a copy is accepted, and of no use"
+    closed = await network.until("ResultsClosed", task=task)
+    assert closed.fields["outcome"] == "NoAgreement"
+    rejected = network.all("ReplicaRejected", task=task)
+    assert {event.fields["host"]: event.fields["reason"] for event in rejected} == dict.fromkeys(
+        cheats, "ResultNotRevealed"
+    )
+    for host, bond in bonds.items():
+        (slashed,) = network.all("Slashed", host=host)
+        assert slashed.fields["amount"] == bond * 3 // 10
+    (failed,) = network.all("NotVerified", task=task)
+    assert [bill["paid"] for bill in failed.fields["bills"]] == [0, 0]
+    view = await read_task(network.chain.link, task)
+    assert view.state == "Failed(NoAgreement)"
+    assert await GantryChain(network.chain.link).read(storage.verification_results, task) is None
+
+
+async def leases_of(network: Network, task: int) -> list[int]:
+    assigned = await network.until("Assigned", task=task)
+    return [lease for lease, *_ in assigned.fields["leases"]]
+
+
+def test_a_lying_host_is_detected_slashed_and_replaced(tmp_path: Path) -> None:
+    """The demo prints what happened; its numbers agree with each other."""
+    line = [str(ROOT / "scripts" / "demo-cheater"), "--json", "--folder", str(tmp_path / "demo")]
+    made = subprocess.run(line, capture_output=True, text=True, check=False, timeout=110)
+    assert made.returncode == 0, made.stderr[-4_000:]
+    found = json.loads(made.stdout.splitlines()[-1])
+    hosts = {host["role"]: host for host in found["hosts"]}
+    liar = hosts["liar"]
+    assert liar["slashed"] == liar["bond_before"] * 3 // 10
+    assert liar["bond_after"] == liar["bond_before"] - liar["slashed"]
+    assert (liar["paid"], liar["verdict"]) == (0, "wrong")
+    honest = [hosts["honest"], hosts["replacement"]]
+    assert [(host["slashed"], host["verdict"]) for host in honest] == [(0, "agreed")] * 2
+    assert all(host["paid"] > 0 for host in honest)
+    assert found["tenant_paid"] == sum(host["paid"] for host in honest)
+    assert found["refunded"] == found["deposited"] - found["tenant_paid"]
+    assert liar["refunded"] == liar["deposited"]
+    assert found["treasury_received"] >= liar["slashed"]
+    assert found["result"] == "primes below 1000000: 78498\n"

@@ -27,6 +27,8 @@ SLOWEST: Final = 1.05
 """Time of an honest device in parts of the expected time, at most; at least 0.85."""
 PAGED_WORK: Final = ChallengeWork(64, 1, 1_000, 256, 3, 64, 64)
 """Work with as many opened reads as in production: 20 chains of 64."""
+MANY_ROWS: Final = ChallengeWork(64, 32, 8, 256, 2, 32, 2)
+"""Work with 2,048 rows, of which 20 are drawn almost as with replacement."""
 BUS_RATE: Final = 51e9
 """Bytes a second of reads of pages in the host's memory, measured on an H200 (PCIe 5)."""
 RECOMPUTE_RATE: Final = 9.5e9
@@ -148,7 +150,7 @@ def _without_pages(run: int, seed: bytes) -> Proof:
 
 
 def _partial(share: float) -> Callable[[int, bytes], Proof]:
-    return lambda run, seed: partial(honest(SMALL_WORK, seed), "rows", share, run)
+    return lambda run, seed: partial(honest(MANY_ROWS, seed), "rows", share, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +187,11 @@ ATTACKS: Final = (
         1.0,
     ),
     ChallengeAttack("proxied", "forwarded to a device of the claimed model elsewhere", _proxied(1), 0.0),
-    ChallengeAttack("proxied-shared", "the second of two challenges at once, on one device", _proxied(2), 1.0),
+    ChallengeAttack("proxied-shared", "the second of two challenges at once, on one device", _proxied(2)),
     ChallengeAttack("precomputed", "a proof that was computed in advance", _quick(_precomputed), 1.0),
-    ChallengeAttack("partial-50", "half of the rows", _quick(_partial(0.5)), 1 - 0.5**20),
-    ChallengeAttack("partial-80", "80 % of the rows", _quick(_partial(0.8)), 1 - 0.8**20),
-    ChallengeAttack("partial-95", "95 % of the rows", _quick(_partial(0.95)), 1 - 0.95**20),
+    ChallengeAttack("partial-50", "half of the rows", _quick(_partial(0.5), MANY_ROWS), 1 - 0.5**20),
+    ChallengeAttack("partial-80", "80 % of the rows", _quick(_partial(0.8), MANY_ROWS), 1 - 0.8**20),
+    ChallengeAttack("partial-95", "95 % of the rows", _quick(_partial(0.95), MANY_ROWS), 1 - 0.95**20),
 )
 ATTACK: Final[Mapping[str, ChallengeAttack]] = {attack.name: attack for attack in ATTACKS}
 

@@ -33,9 +33,7 @@ def test_no_honest_host_is_found_against() -> None:
     assert sum(end.outcome is ChallengeOutcome.PASSED for end in ends) >= 0.95 * HONEST_RUNS
 
 
-@pytest.mark.parametrize(
-    "name", ["fake-model", "memory-in-host", "memory-computed-again", "precomputed", "proxied-shared"]
-)
+@pytest.mark.parametrize("name", ["fake-model", "memory-in-host", "memory-computed-again", "precomputed"])
 def test_an_attack_that_computes_too_slowly_or_too_early_is_caught(name: str) -> None:
     assert_caught(counted(ATTACK[name]))
 
@@ -54,6 +52,12 @@ def test_a_challenge_that_is_forwarded_to_a_device_of_the_claimed_model_is_not_n
     count = counted(ATTACK["proxied"])
     assert count.caught == 0
     assert count.passed >= 0.95 * RUNS
+
+
+def test_one_device_behind_two_hosts_is_late_for_one_of_two_challenges_at_once() -> None:
+    """A device that is much faster than expected of its model may be in time for both."""
+    count = counted(ATTACK["proxied-shared"])
+    assert count.caught >= 0.8 * RUNS
 
 
 def test_a_faster_kind_of_products_hides_a_slower_model_in_some_runs() -> None:

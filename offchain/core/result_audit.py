@@ -1,7 +1,7 @@
 """Adaptive audit of results: which results of a host are computed again on another host.
 
-The rule is that of BOINC's adaptive replication: every result of a host without a record is audited, and at random those
-of a host with one. A wrong result ends the host's record, so that its next results are all audited again.
+The rule is that of BOINC's adaptive replication: every result of a host without a record is audited, and at random
+those of a host with one. A wrong result ends the host's record, so that its next results are all audited again.
 """
 
 from __future__ import annotations

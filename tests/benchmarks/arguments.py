@@ -192,11 +192,11 @@ def read_arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an 
     of_trust = add(
         "trust",
         "challenges, committees and audits: what they cost, what they find, false verdicts",
-        "verify: a proof with n = 8192 on one core. chance: hosts that compute a share of the rows. capture: committees "
-        "with bought bonds, computed and drawn by the chain's rule, also as a plot in docs/images. false: challenges of "
-        "honest hosts in simulated time. audit: results that are computed twice. daily: a challenge of each host a day. "
-        "attacks: attacks on challenges in simulated time. opened: from the opening to the verdict on a real node. "
-        "Needs no Docker. About 8 minutes. Short: --part capture --part audit --draws 1000.",
+        "verify: a proof with n = 8192 on one core. chance: hosts that compute a share of the rows. capture: "
+        "committees with bought bonds, computed and drawn by the chain's rule, also as a plot in docs/images. false: "
+        "challenges of honest hosts in simulated time. audit: results that are computed twice. daily: a challenge of "
+        "each host a day. attacks: attacks on challenges in simulated time. opened: from the opening to the verdict on "
+        "a real node. Needs no Docker. About 10 minutes. Short: --part capture --part audit --draws 1000.",
     )
     of_trust.add_argument(
         "--part", action="append", choices=trust.PARTS, metavar="PART", help=f"only this one: {', '.join(trust.PARTS)}"

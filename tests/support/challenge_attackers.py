@@ -1,4 +1,4 @@
-"""Hosts that attack challenges, and honest ones, as plans for simulated challenges (tests/support/challenge_simulation.py).
+"""Hosts that attack challenges, and honest ones, as plans for `tests/support/challenge_simulation.py`.
 
 Times follow from the rates of the models (data sheets) and from rates that were measured on an H200 (docs/trust.md,
 section 7); proofs are computed, small ones, and the product's verifier judges them.
@@ -25,7 +25,7 @@ from tests.support.challenge_simulation import SMALL_WORK, ChallengeEnd, Challen
 RUNS: Final = 100
 SLOWEST: Final = 1.05
 """Time of an honest device in parts of the expected time, at most; at least 0.85."""
-PAGED_WORK: Final = ChallengeWork(64, 1, 1_000, 256, 3, 64, 64)
+PAGED_WORK: Final = ChallengeWork(64, 1, 1_000, 256, 1, 64, 64)
 """Work with as many opened reads as in production: 20 chains of 64."""
 MANY_ROWS: Final = ChallengeWork(64, 32, 8, 256, 2, 32, 2)
 """Work with 2,048 rows, of which 20 are drawn almost as with replacement."""
@@ -34,6 +34,8 @@ BUS_RATE: Final = 51e9
 RECOMPUTE_RATE: Final = 9.5e9
 """Bytes a second of reads of pages that are computed again, measured on an H200."""
 SMALL_MEMORY_GIB: Final = 24
+BLOCKS_S: Final = 4
+"""Seconds that an answer loses to blocks on average: the host sees the seed, and its call gets into a block."""
 NETWORK_MS: Final = 400
 """Time that a proxied challenge loses on the way to the other device and back."""
 
@@ -82,12 +84,9 @@ def missing_share(claimed: GpuModel, memory_gib: float) -> float:
 
 
 def unnoticed_missing_share(claimed: GpuModel, rate: float) -> float:
-    """Largest share of the pages outside of the device with which an answer is expected within the deadline.
-
-    The answer is taken to lose 4 s to blocks.
-    """
+    """Largest share of the pages outside of the device with which an answer is expected within the deadline."""
     work = work_of(claimed, claimed.vram_gib * 1024)
-    slack = deadline_ms(work, claimed) / 1000 - 4 - honest_seconds(claimed)
+    slack = deadline_ms(work, claimed) / 1000 - BLOCKS_S - honest_seconds(claimed)
     return slack / (work.read_bytes * (1 / rate - 1 / claimed.expected_read_rate))
 
 
@@ -155,7 +154,7 @@ def _partial(share: float) -> Callable[[int, bytes], Proof]:
 
 @dataclass(frozen=True, slots=True)
 class ChallengeAttack:
-    """An attack. `expected`: share of runs in which it is caught, by computation; None where it depends on the rates."""
+    """An attack. `expected`: computed share of runs in which it is caught; None where it depends on the rates."""
 
     name: str
     about: str

@@ -69,9 +69,9 @@ class LatencyModel:
 class HostPlan:
     """What a host does in a challenge.
 
-    `terms`: of the claimed device, with a small work in place of its own; `compute_ms`: time that the host's device needs
-    for the claimed device's work. `proof`: for a seed. `is_patient`: the host sends its answer however late it is, as
-    no agent of the product does.
+    `terms`: of the claimed device, with a small work in place of its own; `compute_ms`: time that the host's device
+    needs for the claimed device's work. `proof`: for a seed. `is_patient`: the host sends its answer however late it
+    is, as no agent of the product does.
     """
 
     terms: ChallengeTerms
@@ -82,8 +82,11 @@ class HostPlan:
 
 @dataclass(frozen=True, slots=True)
 class ChallengeEnd:
-    """How a challenge ended. `no_votes`: revealed votes against the host; `elapsed_ms`: from the seed to the answer, None
-    without an answer; `examinations`: proofs that were verified."""
+    """How a challenge ended.
+
+    `elapsed_ms`: from the seed to the answer, None without one. `no_votes`: revealed votes against the host.
+    `examinations`: proofs that were verified.
+    """
 
     outcome: ChallengeOutcome
     open_ms: int
@@ -138,7 +141,9 @@ class ChallengeRun:
                 self._make_block(at)
             if self.state.outcome is not None:
                 return self._end(at)
-        raise AssertionError(f"run {self._run}: the challenge is still open after {MOST_SLOTS} slots: {self.state.record}")
+        raise AssertionError(
+            f"run {self._run}: the challenge is still open after {MOST_SLOTS} slots: {self.state.record}"
+        )
 
     def _end(self, at: int) -> ChallengeEnd:
         votes = [vote for ballot in self.state.ballots for vote in ballot.values() if vote is not None]
@@ -182,8 +187,9 @@ class ChallengeRun:
         ended = [(callback, call(at)) for _, call, callback in due]
         has_new = self.dice.random() >= self.latency.no_randomness
         randomness = hashlib.sha256(f"{self._run}/{number}".encode()).digest() if has_new else None
-        self.blocks.append(SimulatedBlock(number, at, self.state.record, randomness))
-        self.after(self.between(self.latency.notice), self.host.see)
+        block = SimulatedBlock(number, at, self.state.record, randomness)
+        self.blocks.append(block)
+        self.after(self.between(self.latency.notice), lambda: self.host.see(block))
         behind = self.latency.finality_blocks + int(self.dice.geometric(1 - self.latency.finality_delay)) - 1
         self.after(behind * SLOT_MS, lambda: self._finalise(number, ended))
 
@@ -216,7 +222,7 @@ class ChallengeRun:
         return opening_seed(seed, answer.digest, b"".join(later[:OPENING_BLOCKS]))
 
     def finding(self, record: ChallengeRecord, seed_of_opening: bytes, documents: tuple[bytes, bytes]) -> Finding:
-        """The product's finding about a proof. Members that see the same documents find the same, so it is made once."""
+        """The product's finding about a proof. It is made once for all members that see the same documents."""
         self.examinations += 1
         key = (seed_of_opening, *documents)
         if key not in self._findings:
@@ -248,11 +254,11 @@ class SimulatedHost:
         held = None if seed is None or self._is_away else self._held.get(seed)
         return None if held is None or held.opening is None else (held.commitment, held.opening)
 
-    def see(self) -> None:
-        """Take the next step by the newest block."""
-        if self._is_away or self._is_busy or self._run.state.outcome is not None:
+    def see(self, best: SimulatedBlock) -> None:
+        """Take the next step by a best block."""
+        run = self._run
+        if self._is_away or self._is_busy or run.state.outcome is not None:
             return
-        run, best = self._run, self._run.blocks[-1]
         seed = best.record.ballot.seed
         held = None if seed is None else self._held.get(seed)
         final = run.blocks[run.final].record
@@ -290,7 +296,6 @@ class SimulatedHost:
             if life == self._life:
                 self._is_busy = False
                 done()
-                self.see()
 
         if duration_ms == 0:
             self._is_busy = False
@@ -328,4 +333,4 @@ class SimulatedHost:
 
     def _back(self) -> None:
         self._is_away = False
-        self.see()
+        self.see(self._run.blocks[-1])

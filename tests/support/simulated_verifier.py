@@ -1,4 +1,4 @@
-"""The shell of a verifier in simulated time: carries out the commands of its duties (`offchain.core.verifier.duties`)."""
+"""The shell of a verifier in simulated time: carries out the commands of its duties."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class SimulatedVerifier:
 
         self._run.submit(call, lambda is_accepted: self._take(CallEnded(command, not is_accepted)))
 
-    # --- examination, as offchain/services/proof_examiner.py does it ----------------------------------------------------
+    # --- examination, as offchain/services/proof_examiner.py does it ---------------------------------------------
 
     def _examine(self, command: Examine) -> None:
         run, record = self._run, command.record

@@ -11,6 +11,7 @@ from table import Figure
 from offchain.schema.challenge.models import MODELS, GpuModel
 from tests.support.challenge_attackers import (
     ATTACKS,
+    BLOCKS_S,
     BUS_RATE,
     H100,
     AttackCount,
@@ -38,9 +39,10 @@ def measure(runs: int) -> tuple[list[Figure], list[str]]:
         count = counted(attack, runs)
         figures.append(Figure(f"trust-attack-{attack.name}", "%", (round(100 * count.caught / runs, 2),)))
         lines.append(_row(count, verify_s))
-    late, pairs = pairs_too_slow()
-    figures.append(Figure("trust-fake-pairs", "%", (round(100 * late / pairs, 2),)))
-    lines.append(f"{late} of {pairs} pairs of a slower model with enough memory and a claimed one miss the deadline")
+    for name, rate, text in (("", 1.0, "slower"), ("-half", 0.5, "at most half as fast")):
+        late, pairs = pairs_too_slow(rate)
+        figures.append(Figure(f"trust-fake-pairs{name}", "%", (round(100 * late / pairs, 2),)))
+        lines.append(f"{late} of {pairs} pairs of models miss the deadline, where one is {text} and has enough memory")
     missing = 100 * unnoticed_missing_share(H100, BUS_RATE)
     figures.append(Figure("trust-memory-unnoticed", "%", (round(missing, 2),)))
     return figures, lines
@@ -54,16 +56,18 @@ def _row(count: AttackCount, verify_s: float) -> str:
     )
 
 
-def pairs_too_slow() -> tuple[int, int]:
-    """Return how many slower models miss the deadline of a claimed one, and how many pairs there are.
+def pairs_too_slow(rate: float) -> tuple[int, int]:
+    """Return how many models miss the deadline of a claimed one at their expected rates, and how many pairs there are.
 
-    A pair is a model that is slower in the products by the data sheets and has the memory, and a claimed model.
+    A pair is a model that has the memory and, in the products, less than this share of the claimed model's rate.
     """
-    pairs = [(actual, claimed) for actual in MODELS for claimed in MODELS if _may_claim(actual, claimed)]
-    late = sum(1000 * seconds_of(actual, claimed) > terms_with(claimed).deadline_ms for actual, claimed in pairs)
+    pairs = [(actual, claimed) for actual in MODELS for claimed in MODELS if _may_claim(actual, claimed, rate)]
+    late = sum(
+        1000 * (seconds_of(actual, claimed) + BLOCKS_S) > terms_with(claimed).deadline_ms for actual, claimed in pairs
+    )
     return late, len(pairs)
 
 
-def _may_claim(actual: GpuModel, claimed: GpuModel) -> bool:
+def _may_claim(actual: GpuModel, claimed: GpuModel, rate: float) -> bool:
     has_memory = actual.vram_gib >= _ENOUGH_MEMORY * claimed.vram_gib
-    return has_memory and actual.expected_flops < claimed.expected_flops
+    return has_memory and actual.expected_flops < rate * claimed.expected_flops

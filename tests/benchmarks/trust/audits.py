@@ -19,7 +19,7 @@ _WRONG: Final = 0.1
 
 
 def audits(host: int, first: int, last: int) -> int:
-    """Return how many of these results of an honest host are audited; the number of a result is that of valid ones before."""
+    """Return how many results of an honest host are audited; `first`, `last`: valid results before."""
     return sum(is_audited(valid, host * 1_000_000 + valid, b"block") for valid in range(first, last))
 
 
@@ -46,7 +46,10 @@ def measure() -> tuple[list[Figure], list[str]]:
         Figure("trust-audit-wrong-results", "results", (round(statistics.mean(wrong), 2),)),
     ]
     lines = [
-        f"{HOSTS} hosts: {figures[0].value} % of the results after {VALID} valid ones are computed again, "
-        f"{figures[1].value} % of the first {VALID}; a wrong result needs a slash of {least_slash(1, VALID)} times its gain"
+        (
+            f"{HOSTS} hosts: {figures[0].value} % of the results after {VALID} valid ones are computed again, "
+            f"{figures[1].value} % of the first {VALID}; a wrong result needs a slash of {least_slash(1, VALID)} times "
+            "its gain"
+        )
     ]
     return figures, lines

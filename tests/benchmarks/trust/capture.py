@@ -1,4 +1,4 @@
-"""Chance that an attacker with a share of all verifiers' bonds decides a verdict: computed, and drawn by the chain's rule.
+"""Chance that an attacker with a share of the bonds decides a verdict: computed, and drawn by the chain's rule.
 
 Each account on the list has the same bond and one ticket in each draw, so the share of the bonds is the share of the
 accounts. A committee is captured when the attacker has the majority of its seats.

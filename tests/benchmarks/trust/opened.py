@@ -1,4 +1,4 @@
-"""Time from the opening of a challenge to its verdict, on a real node with slots of 2 s, with processes of the product."""
+"""Time from the opening of a challenge to its verdict: a real node with slots of 2 s and the product's processes."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def measure(runs: int) -> tuple[list[Figure], list[str]]:
         figures.append(Figure(f"{name}-caught-computed", "%", (round(100 - passed_in_percent(share), 4),)))
         lines.append(
             f"{name}: {passed} of {runs} passed, computed {100 * chance:.3g} %; a failure is found in "
-            f"{1000 * statistics.median(seconds):.1f} ms at small n; the host loses {gty_per_pass(chance):,.0f} GTY for "
-            "each challenge that it passes"
+            f"{1000 * statistics.median(seconds):.1f} ms at small n; the host loses {gty_per_pass(chance):,.0f} GTY "
+            "for each challenge that it passes"
         )
     return figures, lines
 

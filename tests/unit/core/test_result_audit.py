@@ -13,7 +13,9 @@ def test_every_result_of_a_host_with_fewer_than_ten_valid_ones_is_audited() -> N
         assert all(is_audited(valid, task, bytes(32)) for task in range(100))
 
 
-@pytest.mark.parametrize(("valid", "chance"), [(10, 100_000), (16, 62_500), (19, 52_631), (20, 50_000), (10**9, 50_000)])
+@pytest.mark.parametrize(
+    ("valid", "chance"), [(10, 100_000), (16, 62_500), (19, 52_631), (20, 50_000), (10**9, 50_000)]
+)
 def test_the_chance_falls_with_valid_results_to_a_twentieth(valid: int, chance: int) -> None:
     assert audit_chance_ppm(valid) == chance
 

@@ -113,21 +113,25 @@ def _slow(seconds: Callable[[], float]) -> Callable[[int], HostPlan]:
 
 
 def _proxied(devices: int) -> Callable[[int], HostPlan]:
-    """A host that forwards its challenge to a device of the claimed model, which computes `devices` proofs in turn."""
+    """A host that forwards its challenge to a device of the claimed model, which computes this many proofs in turn."""
 
     def plan(run: int) -> HostPlan:
         seconds = honest_seconds(H100) * _spread(np.random.default_rng((run, 3)))
         compute_ms = round(1000 * seconds * devices) + NETWORK_MS
-        return HostPlan(terms_with(H100), compute_ms, lambda seed: honest(SMALL_WORK, seed), is_patient=True)
+        terms = terms_with(H100)
+        return HostPlan(terms, compute_ms, lambda seed: honest(SMALL_WORK, seed), is_patient=devices > 1)
 
     return plan
 
 
-def _quick(proof: Callable[[int, bytes], Proof], work: ChallengeWork = SMALL_WORK) -> Callable[[int], HostPlan]:
-    """A host that answers at once with another proof than the right one."""
+def _wrong(
+    proof: Callable[[int, bytes], Proof], work: ChallengeWork = SMALL_WORK, share: float = 1.0
+) -> Callable[[int], HostPlan]:
+    """A host that answers in time with another proof than the right one. `share`: of the time for the whole work."""
 
     def plan(run: int) -> HostPlan:
-        return HostPlan(terms_with(H100, work), 1_000, lambda seed: proof(run, seed), is_patient=True)
+        compute_ms = round(1000 * share * honest_seconds(H100))
+        return HostPlan(terms_with(H100, work), compute_ms, lambda seed: proof(run, seed), is_patient=True)
 
     return plan
 
@@ -171,7 +175,7 @@ ATTACKS: Final = (
         _slow(lambda: seconds_of(A100, H100, product_gain=2)),
     ),
     ChallengeAttack(
-        "memory-pages-missing", "1 % of the pages are not stored", _quick(_without_pages, PAGED_WORK), 1 - 0.99**1280
+        "memory-pages-missing", "1 % of the pages are not stored", _wrong(_without_pages, PAGED_WORK), 1 - 0.99**1280
     ),
     ChallengeAttack(
         "memory-in-host",
@@ -187,10 +191,10 @@ ATTACKS: Final = (
     ),
     ChallengeAttack("proxied", "forwarded to a device of the claimed model elsewhere", _proxied(1), 0.0),
     ChallengeAttack("proxied-shared", "the second of two challenges at once, on one device", _proxied(2)),
-    ChallengeAttack("precomputed", "a proof that was computed in advance", _quick(_precomputed), 1.0),
-    ChallengeAttack("partial-50", "half of the rows", _quick(_partial(0.5), MANY_ROWS), 1 - 0.5**20),
-    ChallengeAttack("partial-80", "80 % of the rows", _quick(_partial(0.8), MANY_ROWS), 1 - 0.8**20),
-    ChallengeAttack("partial-95", "95 % of the rows", _quick(_partial(0.95), MANY_ROWS), 1 - 0.95**20),
+    ChallengeAttack("precomputed", "a proof that was computed in advance", _wrong(_precomputed, share=0), 1.0),
+    ChallengeAttack("partial-50", "half of the rows", _wrong(_partial(0.5), MANY_ROWS, 0.5), 1 - 0.5**20),
+    ChallengeAttack("partial-80", "80 % of the rows", _wrong(_partial(0.8), MANY_ROWS, 0.8), 1 - 0.8**20),
+    ChallengeAttack("partial-95", "95 % of the rows", _wrong(_partial(0.95), MANY_ROWS, 0.95), 1 - 0.95**20),
 )
 ATTACK: Final[Mapping[str, ChallengeAttack]] = {attack.name: attack for attack in ATTACKS}
 

@@ -298,7 +298,7 @@ class SimulatedHost:
                 done()
 
         if duration_ms == 0:
-            self._is_busy = False
+            end()
             return
         self._run.after(duration_ms, end)
 

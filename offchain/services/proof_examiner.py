@@ -10,13 +10,11 @@ from typing import Final, Protocol
 from offchain.adapters.chain.challenge_blocks import AnswerTimes, BlocksPrunedError, answer_times
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.transport.port import TransportError
-from offchain.core.challenge.verification import ProofFault, ProofVerdict, verify_commitment, verify_opening
 from offchain.core.verifier.duties import Finding, FindingKind
+from offchain.core.verifier.examination import examine_proof, late_answer
 from offchain.ports import BlockRef
 from offchain.schema.chain_types._generated_chain import ChallengeRecord, HostRecord
-from offchain.schema.challenge.order import read_commitment, read_opening
 from offchain.schema.challenge.sizing import ChallengeTerms, terms_of
-from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.operations import ChallengePart
 
 FETCH_S: Final = 20.0
@@ -57,10 +55,9 @@ class ProofExaminer:
         if isinstance(documents, Finding):
             return documents
         async with self._turn:
-            verdict = await asyncio.to_thread(_verified, record, terms, times, *documents)
-        if verdict.is_right:
-            return Finding(FindingKind.RIGHT, f"the proof is right, {times.elapsed_ms} ms after the seed")
-        return Finding(FindingKind.WRONG, verdict.reason)
+            return await asyncio.to_thread(
+                examine_proof, record, terms, times.elapsed_ms, times.opening_seed, documents
+            )
 
     async def _times(
         self, number: int, record: ChallengeRecord, terms: ChallengeTerms, head: BlockRef
@@ -72,10 +69,7 @@ class ProofExaminer:
             return Finding(FindingKind.NOT_YET, str(error))
         if times is None:
             return Finding(FindingKind.NOT_YET, "the blocks that draw the opening are not final yet")
-        if times.elapsed_ms > terms.deadline_ms:
-            text = f"the answer came after {times.elapsed_ms} ms, and at most {terms.deadline_ms} ms are allowed"
-            return Finding(FindingKind.WRONG, text)
-        return times
+        return late_answer(terms, times.elapsed_ms) or times
 
     async def _documents(self, number: int, record: ChallengeRecord, head: BlockRef) -> tuple[bytes, bytes] | Finding:
         """Return commitment and opening from the host; else what is found."""
@@ -90,20 +84,3 @@ class ProofExaminer:
             return Finding(FindingKind.NOT_SHOWN, f"the host did not send its proof within {FETCH_S:g} s")
         except TransportError as error:
             return Finding(FindingKind.NOT_SHOWN, f"the host did not send its proof: {error}")
-
-
-def _verified(
-    record: ChallengeRecord, terms: ChallengeTerms, times: AnswerTimes, commitment: bytes, opening: bytes
-) -> ProofVerdict:
-    assert record.answer is not None  # noqa: S101  (an answer has times)
-    assert record.ballot.seed is not None  # noqa: S101
-    try:
-        promised = read_commitment(commitment)
-        verdict = verify_commitment(
-            promised, record.ballot.seed, terms.work, record.answer.digest, is_simulated=terms.is_simulated
-        )
-        if not verdict.is_right:
-            return verdict
-        return verify_opening(promised, terms.work, read_opening(opening), times.opening_seed)
-    except WireError as error:
-        return ProofVerdict(ProofFault.MALFORMED, f"the proof is malformed: {error}")

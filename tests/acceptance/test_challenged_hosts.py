@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,94 +19,26 @@ import docker
 import pytest
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.adapters.chain.watcher import blocks_after
-from offchain.adapters.keys.signer import from_uri, load_host_key
+from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import engine
 from offchain.devnet.paths import DevnetPaths
-from offchain.ports import Block, BlockRef, ChainEvent
-from offchain.schema.chain_types._generated_chain import calls, storage
+from offchain.schema.chain_types._generated_chain import calls
 from tests.support.challenge_image import numpy_image
+from tests.support.challenge_network import GENESIS, ChallengeNetwork, challenge_network, start_verifiers
 from tests.support.challenged_host import challenged_host
-from tests.support.real_chain import PATIENCE, Chain, chain_of
-from tests.support.worker_process import worker_process
+from tests.support.real_chain import PATIENCE
 
 PROVIDER, OTHER = from_uri("//Bob"), from_uri("//Charlie")
-VERIFIERS = ("//Dave", "//Eve", "//Ferdie")
-SLOT_MS = 2_000
 WITHIN_MS = 180_000
 """From the opening of a challenge to its verdict, beside the other suites. Alone it takes 30 to 40 s."""
-WAIT_S = 300.0
 IN_SERVICE = ("Verified", "Online")
 """States of a verified host, before and after its next heartbeat."""
-GENESIS: dict[str, Any] = {
-    "validators": {"slotMs": SLOT_MS},
-    "hosts": {"params": {"verificationRequired": True, "heartbeatPeriodMs": 60_000, "absenceLimitMs": 600_000}},
-    "verification": {
-        "verifiers": [from_uri(name).address for name in VERIFIERS],
-        "params": {
-            "committeeSize": 1,
-            "minVerifiers": 3,
-            "challengeRestMs": 600_000,
-            "missPeriodMs": 3_600_000,
-            "answerMs": 120_000,
-            "challengeCommitMs": 120_000,
-            "challengeRevealMs": 60_000,
-        },
-    },
-}
-
-
-@dataclass
-class Network:
-    chain: Chain
-    folder: Path
-    blocks: AsyncIterator[tuple[Block, BlockRef]]
-    seen: list[tuple[int, ChainEvent]] = field(default_factory=list)
-
-    async def until(self, name: str, **fields: Any) -> tuple[int, ChainEvent]:
-        """Time of the block, and the event of the pallet Verification with this name and these fields."""
-        async with asyncio.timeout(WAIT_S):
-            while True:
-                for at, event in self.seen:
-                    if event.name == name and fields.items() <= event.fields.items():
-                        return at, event
-                block, _ = await anext(self.blocks)
-                self.seen += [(block.timestamp_ms, one) for one in block.events if one.pallet == "Verification"]
-
-    async def until_asked(self, host: str) -> int:
-        """Wait for the best block with the seed of a challenge of a host; return the challenge's number."""
-        chain = GantryChain(self.chain.link)
-        async for head in self.chain.link.best():
-            of_host = await chain.read(storage.verification_by_host, host, at=head.hash)
-            number = None if of_host is None else of_host.open
-            record = None
-            if number is not None:
-                record = await chain.read(storage.verification_challenges, number, at=head.hash)
-            if number is not None and record is not None and record.ballot.seed is not None:
-                assert record.answer is None, "it is answered when its seed is final, which takes blocks"
-                return number
-        raise AssertionError("the chain ended")
-
-    async def online(self, folder: Path) -> str:
-        """Wait for a registered host that was heard of, and return its address."""
-        chain = GantryChain(self.chain.link)
-        key = folder / "host.key"
-        async for _ in self.chain.link.best():
-            if key.exists():
-                host = load_host_key(key).address
-                record = await chain.host(host)
-                if record is not None and record.last_heartbeat:
-                    return host
-        raise AssertionError("the chain ended")
 
 
 @pytest.fixture
-async def network(tmp_path: Path) -> AsyncIterator[Network]:
-    async with contextlib.AsyncExitStack() as stack:
-        chain = await stack.enter_async_context(chain_of(tmp_path / "node", GENESIS))
-        head = await chain.link.finalized_head()
-        blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
-        yield Network(chain, tmp_path, blocks)
+async def network(tmp_path: Path) -> AsyncIterator[ChallengeNetwork]:
+    async with challenge_network(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -137,18 +68,12 @@ def programs(api: docker.APIClient, host: str) -> list[str]:
     return [str(one["Id"]) for one in api.containers(all=True, filters={"label": [f"gantry.challenge={host}"]})]
 
 
-def verifiers(network: Network, stack: contextlib.ExitStack, *options: str) -> None:
-    for name in VERIFIERS:
-        folder = network.folder / name.removeprefix("//")
-        stack.enter_context(worker_process("verifier", name, network.chain.url, folder, *options))
-
-
-async def test_hosts_are_verified_or_lose_by_their_proofs(network: Network) -> None:
+async def test_hosts_are_verified_or_lose_by_their_proofs(network: ChallengeNetwork) -> None:
     """The honest agent is killed between its answer and the opening, and started again."""
     chain, folder = network.chain, network.folder
     honest, cheating = folder / "honest", folder / "cheating"
     with contextlib.ExitStack() as stack:
-        verifiers(network, stack)
+        start_verifiers(network, stack)
         first = stack.enter_context(challenged_host(chain.url, honest, "//Bob"))
         stack.enter_context(challenged_host(chain.url, cheating, "//Charlie", cheats=True))
         host, cheat = await network.online(honest), await network.online(cheating)
@@ -180,11 +105,11 @@ async def test_hosts_are_verified_or_lose_by_their_proofs(network: Network) -> N
         assert not record.devices[0].attested
 
 
-async def test_verifiers_challenge_an_unverified_host_by_the_draw(network: Network) -> None:
+async def test_verifiers_challenge_an_unverified_host_by_the_draw(network: ChallengeNetwork) -> None:
     with contextlib.ExitStack() as stack:
         stack.enter_context(challenged_host(network.chain.url, network.folder / "host", "//Bob"))
         host = await network.online(network.folder / "host")
-        verifiers(network, stack, "--challenge-budget=10")
+        start_verifiers(network, stack, "--challenge-budget=10")
         opened_at, opened = await network.until("ChallengeOpened", host=host)
         assert opened.fields["opener"] in GENESIS["verification"]["verifiers"]
         closed_at, closed = await network.until("ChallengeClosed", host=host)
@@ -200,14 +125,14 @@ async def _kill_after(event: asyncio.Task[Any], process: subprocess.Popen[bytes]
 
 @pytest.mark.docker
 async def test_a_host_whose_program_runs_in_a_container_is_verified(
-    network: Network, docker_engine: tuple[str, str, docker.APIClient]
+    network: ChallengeNetwork, docker_engine: tuple[str, str, docker.APIClient]
 ) -> None:
     """Its agent is killed between the seed and its answer, and started again."""
     chain, folder = network.chain, network.folder / "contained"
     url, image, api = docker_engine
     container = (url, image)
     with contextlib.ExitStack() as stack:
-        verifiers(network, stack)
+        start_verifiers(network, stack)
         first = stack.enter_context(challenged_host(chain.url, folder, "//Bob", container=container))
         host = await network.online(folder)
         asked = asyncio.create_task(network.until_asked(host))

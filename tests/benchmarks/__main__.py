@@ -31,6 +31,7 @@ from log_lines import LogError
 from main_job import BenchError, measure, say
 from scheduler import SchedulerBenchError
 from table import Figure, pace, record
+from trust import measure as trust
 from web import measure as web
 
 from offchain.devnet.node_rpc import RpcRefusedError
@@ -149,6 +150,18 @@ def _web(options: argparse.Namespace) -> _Result:
     return _plain(web.measure(options.part or web.PARTS, plan))
 
 
+def _trust(options: argparse.Namespace) -> _Result:
+    plan = trust.TrustPlan(
+        hosts=options.hosts,
+        challenges=options.challenges,
+        draws=options.draws,
+        runs=options.runs,
+        plot=not options.no_record,
+    )
+    figures, lines = trust.measure(options.part or trust.PARTS, plan)
+    return figures, lines, _plain(figures)[2]
+
+
 def _plain(figures: Sequence[Figure]) -> _Result:
     return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
@@ -167,6 +180,7 @@ _BENCHMARKS: dict[str, Callable[[argparse.Namespace], _Result]] = {
     "followers": _followers,
     "index": lambda options: _plain(measure_index(options.events, options.blocks)),
     "web": _web,
+    "trust": _trust,
     "agent": lambda options: _plain(agent.measure(options.starts, options.seconds)),
     "scheduler": _scheduler,
 }

@@ -19,6 +19,7 @@ import stall
 import way
 from chainbench import report as chain
 from day import measure as day
+from trust import measure as trust
 from web import measure as web
 
 SECONDS = 60
@@ -188,6 +189,22 @@ def read_arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an 
     number(of_web, "--clients", web.streams.CLIENTS, "of the stream of events")
     number(of_web, "--rate", web.reads.RATE, "mixed reads a second")
     number(of_web, "--seconds", web.SECONDS, "of load, events and scrapes each")
+    of_trust = add(
+        "trust",
+        "challenges, committees and audits: what they cost, what they find, false verdicts",
+        "verify: a proof with n = 8192 on one core. chance: hosts that compute a share of the rows. capture: "
+        "committees with bought bonds, computed and drawn by the chain's rule, also as a plot in docs/images. false: "
+        "challenges of honest hosts in simulated time. audit: results that are computed twice. daily: a challenge of "
+        "each host a day. attacks: attacks on challenges in simulated time. opened: from the opening to the verdict on "
+        "a real node. Needs no Docker. About 10 minutes. Short: --part capture --part audit --draws 1000.",
+    )
+    of_trust.add_argument(
+        "--part", action="append", choices=trust.PARTS, metavar="PART", help=f"only this one: {', '.join(trust.PARTS)}"
+    )
+    number(of_trust, "--hosts", trust.daily.HOSTS, "that are challenged each day")
+    number(of_trust, "--challenges", trust.honest.CHALLENGES, "of honest hosts")
+    number(of_trust, "--draws", trust.capture.DRAWS, "of committees for each share of the bonds")
+    number(of_trust, "--runs", trust.attacks.RUNS, "of each attack")
     placing = add(
         "scheduler",
         "placement: GPUs allocated and an upper bound, decisions a second; waits and fairness in virtual time",
@@ -236,6 +253,9 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         "requests",
         "clients",
         "rate",
+        "challenges",
+        "draws",
+        "runs",
     ):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from verification_client import Client, Done
-from verification_hashes import drawn, seed_of, vote_commitment
+from verification_hashes import drawn, vote_commitment
 from verification_roles import VERIFIERS
 
 from offchain.ports import Block, Call, Signer
@@ -18,6 +18,7 @@ from offchain.schema.chain_types._generated_events import (
     VerificationConfirmationAwaited,
     VerificationRevealsOpened,
 )
+from tests.support.committee_draw import committee_seed
 
 Contested = MatterChallenge | MatterDispute
 """What is voted on."""
@@ -102,7 +103,7 @@ async def committee(
     left_by = await client.link.block_ref(said.block)
     randomness = await client.link.query("Babe", "AuthorVrfRandomness", at=left_by.hash)
     assert isinstance(randomness, bytes)
-    seed = seed_of(matter, turn, randomness)
+    seed = committee_seed(matter, turn, randomness)
     assert said.seed == seed
     listed = await client.must(storage.verification_verifier_list, at=block.parent_hash)
     members = drawn(seed, listed, size, before.asked_in, {*parties, *former})

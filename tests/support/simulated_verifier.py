@@ -1,0 +1,135 @@
+"""The shell of a verifier in simulated time: carries out the commands of its duties."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from offchain.core.verifier.duties import (
+    AdvanceChallenge,
+    CallCommand,
+    CallEnded,
+    ChallengesSeen,
+    CommitVote,
+    Examine,
+    Examined,
+    Finding,
+    FindingKind,
+    RevealVote,
+    StoredVote,
+    StoreVote,
+    VerifierCommand,
+    VerifierEvent,
+    VerifierState,
+    VoteStored,
+    handle,
+    vote_commitment,
+)
+from offchain.core.verifier.examination import late_answer
+from offchain.schema.chain_types._generated_chain import ChallengeRecord
+from tests.support.challenge_rules import NUMBER, voter_key
+
+if TYPE_CHECKING:
+    from tests.support.challenge_simulation import ChallengeRun
+
+
+class SimulatedVerifier:
+    """A member of a committee. It is killed once in some runs, and keeps its stored votes."""
+
+    def __init__(self, run: ChallengeRun, name: str) -> None:
+        self._run = run
+        self._name = name
+        self._state = VerifierState(name)
+        self._life = 0
+        self._is_away = False
+        latency = run.latency
+        if run.dice.random() < latency.verifier_away:
+            run.after(run.between((0, latency.within)), self._killed)
+
+    def see(self) -> None:
+        """Follow the newest final block."""
+        record = self._run.blocks[self._run.final].record
+        is_mine = any(seat.who == self._name for seat in record.ballot.seats)
+        is_open = is_mine or any(key.challenge == NUMBER for key in self._state.votes)
+        self._take(ChallengesSeen({NUMBER: record} if is_open else {}, self._run.state.rules.commit_ms))
+
+    def _take(self, event: VerifierEvent) -> None:
+        if self._is_away or self._run.state.outcome is not None:
+            return
+        now = self._run.blocks[self._run.final].time
+        self._state, commands = handle(self._state, event, now)
+        for command in commands:
+            self._carry_out(command)
+
+    def _carry_out(self, command: VerifierCommand) -> None:
+        match command:
+            case Examine():
+                self._examine(command)
+            case StoreVote(key, vote, reason):
+                salt = hashlib.sha256(f"{self._name}/{key}".encode()).digest()
+                self._take(VoteStored(key, StoredVote(vote, salt, reason)))
+            case CommitVote() | RevealVote() | AdvanceChallenge():
+                self._submit(command)
+            case _:
+                pass
+
+    def _submit(self, command: CallCommand) -> None:
+        state, key, me = self._run.state, command.key, self._name
+
+        def call(now: int) -> bool:
+            match command:
+                case CommitVote(_, stored):
+                    bound = vote_commitment(key.matter, key.round, stored.vote, stored.salt, voter_key(me))
+                    return state.commit(me, bound, now)
+                case RevealVote(_, stored):
+                    return state.reveal(me, stored.vote, stored.salt, now)
+                case AdvanceChallenge():
+                    return state.advance(now)
+
+        self._run.submit(call, lambda is_accepted: self._take(CallEnded(command, not is_accepted)))
+
+    # --- examination, as offchain/services/proof_examiner.py does it ---------------------------------------------
+
+    def _examine(self, command: Examine) -> None:
+        run, record = self._run, command.record
+        seed = run.opening_seed(record)
+        if seed is None:
+            self._found(command, Finding(FindingKind.NOT_YET, "the blocks that draw the opening are not final yet"))
+            return
+        late = late_answer(run.plan.terms, run.elapsed_ms(record))
+        if late is not None:
+            self._found(command, late)
+        elif run.dice.random() < run.latency.fetch_fails:
+            self._found(command, Finding(FindingKind.NOT_SHOWN, "the transfer failed"), run.latency.fetch_timeout)
+        else:
+            life = self._life
+            run.after(run.between(run.latency.fetch), lambda: self._fetched(command, record, seed, life))
+
+    def _fetched(self, command: Examine, record: ChallengeRecord, seed: bytes, life: int) -> None:
+        documents = self._run.host.documents()
+        if life != self._life:
+            return
+        if documents is None:
+            self._found(command, Finding(FindingKind.NOT_SHOWN, "the host did not send its proof"))
+            return
+        finding = self._run.finding(record, seed, documents)
+        self._found(command, finding, self._run.between(self._run.latency.verify))
+
+    def _found(self, command: Examine, finding: Finding, after_ms: int = 0) -> None:
+        life = self._life
+
+        def end() -> None:
+            if life == self._life:
+                self._take(Examined(command.key, finding))
+
+        self._run.after(after_ms, end)
+
+    def _killed(self) -> None:
+        self._life += 1
+        self._is_away = True
+        self._run.after(self._run.between(self._run.latency.verifier_away_ms), self._back)
+
+    def _back(self) -> None:
+        self._is_away = False
+        self._state = VerifierState(self._name, self._state.votes)
+        self.see()

@@ -38,9 +38,10 @@ async def main(url: str, folder: Path) -> None:
     if host is not None:
         pages["provider"] = f"/provider?account={host['provider']}"
     async with browser() as found:
-        async with console(found, url) as here:
-            for name, path in pages.items():
-                await take(here, path, folder / f"console-{name}.png")
+        for scheme, suffix in (("light", ""), ("dark", "-dark")):
+            async with console(found, url, scheme=scheme) as here:
+                for name, path in pages.items():
+                    await take(here, path, folder / f"console-{name}{suffix}.png")
         async with console(found, url, scheme="dark", width=PHONE) as here:
             await take(here, pages.get("task", "/"), folder / "console-phone.png")
 

@@ -64,13 +64,16 @@ from offchain.schema.protocol.gateway import DEFAULT_PORT
     "--http-operator",
     "http_operators",
     multiple=True,
+    envvar="GANTRY_HTTP_OPERATOR",
     metavar="NAME",
     help="An account with the role of an operator in the API. May be repeated.",
 )
 @click.option(
     "--prometheus",
+    envvar="GANTRY_PROMETHEUS",
     metavar="URL",
-    help="Show the alerts and processes of this Prometheus to operators in the console (docs/monitoring.md).",
+    help="Show the alerts and processes of this Prometheus to operators of the API and its console "
+    "(docs/monitoring.md).",
 )
 @click.option(
     "--http-origin",
@@ -142,8 +145,6 @@ def gateway(
             development=development,
             template_values=_demo_values if development else dict,
         )
-    elif prometheus is not None:
-        raise click.UsageError("--prometheus is for the HTTP API, and there is none. Add --http IP:PORT.")
     elif index is not None:
         raise click.UsageError("--index is the index of the HTTP API, and there is none. Add --http IP:PORT.")
     run(check_network(common))

@@ -113,7 +113,7 @@ class Notifier:
 
     def readings(self) -> Iterator[MetricReading]:
         """Read the metrics of the notifier."""
-        for kind, hosts in self._store.anomalous_hosts().items():
+        for kind, hosts in self._store.anomalous_hosts.items():
             yield ANOMALOUS_HOSTS.read(hosts, kind.value)
 
     async def _stored(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

@@ -62,7 +62,8 @@ class NotificationStore:
         self._mails = mails
         self._before_ms = before_ms
         self._anomalies = HostAnomalies()
-        self._chain_ms = 0
+        self.anomalous_hosts: Mapping[AnomalyKind, int] = dict.fromkeys(AnomalyKind, 0)
+        """How many hosts have each anomaly, as of the last step."""
 
     def step(self, now_ms: int) -> bool:
         """Note what follows from the next events and from the chain's time; return whether more events wait.
@@ -82,9 +83,11 @@ class NotificationStore:
             for seen in events:
                 for effect in (*effects_of(seen), *self._anomalies_of(seen)):
                     self._apply(effect, seen.time_ms, now_ms)
-                self._chain_ms = seen.time_ms
             meta.note(self._db, meta.NOTIFIED_TO, upto)
             self._remind(last.time_ms if upto == last.number else None, now_ms)
+            if events:
+                counted = {kind: self._anomalies.hosts_with(kind, last.time_ms) for kind in AnomalyKind}
+                self.anomalous_hosts = counted
             return upto < last.number
 
     def take_alerts(self, alerts: Sequence[HostAlert], now_ms: int) -> int:
@@ -100,10 +103,6 @@ class NotificationStore:
                 time_ms = 0 if last is None else last.time_ms
                 self._note(providers[alert.host], "host_alert", alert.about, alert.text, about, time_ms, now_ms)
             return len(known)
-
-    def anomalous_hosts(self) -> dict[AnomalyKind, int]:
-        """Return how many hosts have each anomaly now."""
-        return {kind: self._anomalies.hosts_with(kind, self._chain_ms) for kind in AnomalyKind}
 
     def due(self, now_ms: int, limit: int) -> list[tuple[DeliveryRow, SubscriptionRow | None]]:
         """Return deliveries whose time has come, with their webhook; None for an e-mail."""
@@ -155,7 +154,7 @@ class NotificationStore:
         """Return the notices of anomalies that an event begins."""
         fields, found = seen.fields, None
         if (seen.pallet, seen.name) == ("Reputation", "Scored") and isinstance(fields.get("score_ppm"), int):
-            found = self._anomalies.scored(str(fields["host"]), fields["score_ppm"], seen.time_ms)
+            found = self._anomalies.scored(str(fields.get("host")), fields["score_ppm"], seen.time_ms)
         elif (seen.pallet, seen.name) == ("Tasks", "PodStarted") and isinstance(fields.get("lease"), int):
             for lease in self._db.rows(LeaseRow, columns(LeaseRow).lease == fields["lease"]):
                 found = self._anomalies.started(lease.host, seen.time_ms - lease.assigned_ms, seen.time_ms)

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from offchain.core.pricing import deposit
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.schema.chain_types.ids import lease_id
-from tests.support.console_browser import Console, browser, console
+from tests.support.console_browser import PATIENCE_MS, Console, browser, console
 from tests.support.console_network import TENANT, ConsoleNetwork, console_network
 from tests.support.real_chain import GTY
 
@@ -62,7 +62,7 @@ async def send(page: Page) -> None:
     """Sign and send the call of the dialog, and wait until its block is final."""
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Sign and send", exact=True).click()
-    await expect(dialog.get_by_text("succeeded")).to_be_visible()
+    await expect(dialog.get_by_text("succeeded")).to_be_visible(timeout=PATIENCE_MS)
     await close(page)
 
 

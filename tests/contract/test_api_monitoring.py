@@ -3,21 +3,25 @@
 import asyncio
 import contextlib
 import json
+from dataclasses import replace
 
 import aiohttp
 import pytest
 from aiohttp import web
+from yarl import URL
 
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.metrics import prometheus_api
 from offchain.gateway.api import actions, monitoring
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer.genesis import store_genesis_balances
+from offchain.indexer.rows import HostRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 
-ALICE, BOB = from_uri("//Alice"), from_uri("//Bob")
+ALICE, BOB, CHARLIE = (from_uri(f"//{name}") for name in ("Alice", "Bob", "Charlie"))
+MEASURED = ("utilisation_percent", "temperature_celsius", "power_watts", "sm_clock_mhz")
 ALERT = {
     "labels": {"alertname": "GantryTargetDown", "severity": "page", "job": "agent", "instance": "a:1", "host": "5Host"},
     "annotations": {"summary": "agent at a:1 does not answer", "runbook": "docs/runbook/processes.md#x"},
@@ -36,6 +40,7 @@ class FakePrometheus:
 
     def __init__(self):
         self.asked, self.body, self.url = [], None, ""
+        self.queries = set()
 
     async def answer(self, request):
         self.asked.append(request.path)
@@ -44,6 +49,10 @@ class FakePrometheus:
         if request.path.endswith("/alerts"):
             return web.json_response({"status": "success", "data": {"alerts": [ALERT]}})
         asked = request.query["query"]
+        if request.path.endswith("/query_range"):
+            self.queries.add(asked)
+            series = {"metric": {"device": "3"}, "values": [[float(request.query["end"]), "71"], [1.5, "NaN"]]}
+            return web.json_response({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
         (vector,) = [found for name, found in VECTORS.items() if asked == name or (name != "up" and name in asked)]
         result = [{"metric": labels, "value": [1.0, value]} for labels, value in vector]
         return web.json_response({"status": "success", "data": {"resultType": "vector", "result": result}})
@@ -62,21 +71,21 @@ async def prometheus():
 
 
 class MonitoringClient:
-    def __init__(self, url, session):
-        self.url, self.session = url, session
+    def __init__(self, url, session, host):
+        self.url, self.session, self.host = url, session, host
 
     async def post(self, path, body):
         async with self.session.post(self.url + path, json=body) as answer:
             return (await answer.json())["data"]
 
-    async def look(self, signer=None, token=None):
-        """Return status and answer of /v1/monitoring for an account that signs in."""
+    async def look(self, signer=None, token=None, path="/v1/monitoring"):
+        """Return status and answer of a resource for an account that signs in."""
         if signer is not None:
             text = (await self.post("/v1/sign-in/message", {"account": signer.address}))["message"]
             body = {"message": text, "signature": f"0x{signer.sign(text.encode()).hex()}"}
             token = (await self.post("/v1/sign-in", body))["token"]
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        async with self.session.get(f"{self.url}/v1/monitoring", headers=headers) as answer:
+        async with self.session.get(URL(self.url + path, encoded=True), headers=headers) as answer:
             return answer.status, json.loads(await answer.text())
 
 
@@ -85,7 +94,9 @@ async def serving(folder, url):
     address = str(folder / "index.db")
     db, index = opened(address)
     index.add(list(History(5).blocks(3)))
-    store_genesis_balances(db, [GenesisBalanceRow(one.address, 1, 0) for one in (ALICE, BOB)])
+    store_genesis_balances(db, [GenesisBalanceRow(one.address, 1, 0) for one in (ALICE, BOB, CHARLIE)])
+    host = db.rows(HostRow)[0]
+    db.upsert(HostRow, [replace(host, provider=BOB.address)])
     settings = ApiSettings(
         host="127.0.0.1",
         port=0,
@@ -96,7 +107,7 @@ async def serving(folder, url):
         prometheus=url,
     )
     async with ApiServer(settings).listening() as found, aiohttp.ClientSession() as session:
-        yield MonitoringClient(found, session)
+        yield MonitoringClient(found, session, host.host)
     db.close()
 
 
@@ -120,6 +131,28 @@ async def test_an_operator_sees_alerts_and_processes(tmp_path, prometheus):
     }
     assert (up["job"], up["up"], up["waiting_calls"], up["dead_letters"]) == ("workers", True, 3, 1)
     assert len(prometheus.asked) == 4, "the second answer was kept"
+
+
+async def test_a_provider_sees_the_measurements_of_its_host(tmp_path, prometheus):
+    async with serving(tmp_path, prometheus.url) as client:
+        path = f"/v1/hosts/{client.host}/measurements?hours=1"
+        status, found = await client.look(BOB, path=path)
+        assert status == 200, found
+        (device,) = found["data"]["devices"]
+        times = found["data"]["times_ms"]
+        assert (len(times), times[1] - times[0]) == (145, 25_000)
+        assert device["device"] == 3
+        assert [one for one in device["utilisation_percent"] if one is not None] == [71.0]
+        assert device["utilisation_percent"][-1] == 71.0
+        assert prometheus.queries == {f'gantry_device_{name}{{host="{client.host}"}}' for name in MEASURED}
+        assert (await client.look(ALICE, path=path))[0] == 200, "an operator"
+        status, found = await client.look(CHARLIE, path=path)
+        assert (status, found["code"]) == (403, "not_allowed")
+        assert (await client.look(path=path))[0] == 401
+        for wrong in ("hours=0", "hours=337", "hours=x", "metric=up"):
+            assert (await client.look(BOB, path=f"/v1/hosts/{client.host}/measurements?{wrong}"))[0] == 400
+        odd = client.host[:-1] + "%22%7D"
+        assert (await client.look(ALICE, path=f"/v1/hosts/{odd}/measurements"))[0] == 400
 
 
 async def test_nobody_else_sees_them(tmp_path, prometheus):

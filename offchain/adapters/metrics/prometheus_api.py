@@ -32,6 +32,14 @@ class PrometheusSample:
     value: float
 
 
+@dataclass(frozen=True, slots=True)
+class PrometheusSeries:
+    """The values of a range query of one series: Unix seconds and values."""
+
+    labels: Mapping[str, str]
+    values: tuple[tuple[float, float], ...]
+
+
 class PrometheusApi:
     """Asks one Prometheus. Use :meth:`close` at the end."""
 
@@ -52,6 +60,18 @@ class PrometheusApi:
         try:
             return [PrometheusSample(dict(one["metric"]), float(one["value"][1])) for one in found or ()]
         except (TypeError, KeyError, ValueError, IndexError):
+            raise _strange() from None
+
+    async def query_range(self, expression: str, start_s: int, end_s: int, step_s: int) -> list[PrometheusSeries]:
+        """Return the values of an expression at each step from start to end, Unix seconds. Raises PrometheusAway."""
+        query = {"query": expression, "start": str(start_s), "end": str(end_s), "step": str(step_s)}
+        found = (await self._ask("/api/v1/query_range", query)).get("result")
+        try:
+            return [
+                PrometheusSeries(dict(one["metric"]), tuple((float(at), float(value)) for at, value in one["values"]))
+                for one in found or ()
+            ]
+        except (TypeError, KeyError, ValueError):
             raise _strange() from None
 
     async def close(self) -> None:

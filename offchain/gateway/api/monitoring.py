@@ -13,6 +13,7 @@ from pydantic import Field
 from offchain.adapters.metrics.prometheus_api import PrometheusApi, PrometheusSample
 from offchain.gateway.api.action import ApiAction
 from offchain.gateway.api.answers import as_of
+from offchain.gateway.api.device_history import DeviceHistoryApi, DeviceHistoryResource, HistoryOfHost
 from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.models import AnsweredModel, ResourceAnswer
@@ -72,6 +73,7 @@ class MonitoringApi:
         self._readers = readers
         self._sign_in = sign_in
         self._prometheus = prometheus
+        self.devices = DeviceHistoryApi(readers, sign_in, prometheus)
         self._reading = asyncio.Lock()
         self._kept: tuple[float, MonitoringResource] | None = None
 
@@ -163,5 +165,17 @@ MONITORING_ACTIONS: Final = (
         one_answer_of(MonitoringResource),
         needs_token=True,
         act=lambda api, who, _: api.monitoring.present(who),
+    ),
+    ApiAction(
+        "GET",
+        "/v1/hosts/{host}/measurements",
+        "measurements_of_host",
+        "Utilisation, temperature, power and clocks of a host's GPUs over time: for its provider and operators.",
+        HistoryOfHost,
+        one_answer_of(DeviceHistoryResource),
+        needs_token=True,
+        is_costly=True,
+        budget="body",
+        act=lambda api, who, asked: api.monitoring.devices.present(who, asked),
     ),
 )

@@ -1,4 +1,4 @@
-/** What GET /v1/monitoring answers; compared with the OpenAPI document like types.ts. */
+/** What the API answers about monitoring; compared with the OpenAPI document like types.ts. */
 
 export interface Alert {
   name: string;
@@ -24,4 +24,27 @@ export interface MonitoredProcess {
 export interface Monitoring {
   alerts: Alert[];
   processes: MonitoredProcess[];
+}
+
+export interface DeviceSeries {
+  device: number;
+  utilisation_percent: (number | null)[];
+  temperature_celsius: (number | null)[];
+  power_watts: (number | null)[];
+  sm_clock_mhz: (number | null)[];
+}
+
+export interface DeviceHistory {
+  times_ms: number[];
+  devices: DeviceSeries[];
+}
+
+export interface Validator {
+  account: string;
+  disabled: boolean;
+}
+
+export interface ValidatorList {
+  session: number;
+  validators: Validator[];
 }

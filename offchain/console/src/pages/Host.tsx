@@ -6,6 +6,7 @@ import { useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
 import type { Device, Event, Host, Lease, Offer, Page, ResourceAnswer } from "../api/types.ts";
 import { PageTable } from "../components/DataTable.tsx";
+import { DeviceHistory } from "../components/DeviceHistory.tsx";
 import { DeviceTable } from "../components/DeviceTable.tsx";
 import { EventList } from "../components/EventList.tsx";
 import { HostTable } from "../components/HostTable.tsx";
@@ -93,6 +94,7 @@ export function HostPage() {
                 {(page) => <DeviceTable rows={page.data} />}
               </Load>
             </section>
+            <DeviceHistory host={data.host} provider={data.provider} />
             <section class="stack">
               <h2>Price list</h2>
               <Load of={offers} what="prices">

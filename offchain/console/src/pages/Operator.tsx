@@ -12,6 +12,7 @@ import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { MonitoringPanel } from "../components/MonitoringPanel.tsx";
 import { Address, Facts, Hash, Heading, Status, Tile, Time } from "../components/parts.tsx";
+import { Validators } from "../components/Validators.tsx";
 import { findings, type HealthFacts } from "../lib/network_health.ts";
 import { schedulersFrom, type SchedulerState } from "../lib/schedulers.ts";
 import { hostPhrase, type Phrase, taskPhrase } from "../lib/states.ts";
@@ -134,6 +135,7 @@ export function Operator() {
           }}
         />
       )}
+      <Validators />
       <section class="stack">
         <h2>Network</h2>
         <Load of={network} what="the network">

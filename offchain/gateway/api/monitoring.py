@@ -90,10 +90,9 @@ class MonitoringApi:
         async with self._reading:
             now_s = asyncio.get_running_loop().time()
             if self._kept is None or now_s - self._kept[0] >= KEPT_S:
-                alerts, *samples = await asyncio.gather(
-                    self._prometheus.alerts(), *(self._prometheus.query(one) for one in (_UP, _WAITING, _DEAD))
-                )
-                made = MonitoringResource(alerts=alerts_of(alerts), processes=_processes(*samples))
+                alerts = await self._prometheus.alerts()
+                up, waiting, dead = await asyncio.gather(*map(self._prometheus.query, (_UP, _WAITING, _DEAD)))
+                made = MonitoringResource(alerts=alerts_of(alerts), processes=_processes(up, waiting, dead))
                 self._kept = (now_s, made)
             return self._kept[1]
 

@@ -50,9 +50,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         metavar="FILE",
         help="JSON object that is merged over the development genesis, for example to shorten slots and periods",
     )
-    parser.add_argument(
-        "--monitoring", action="store_true", help="also run Prometheus, Alertmanager and the notifier"
-    )
+    parser.add_argument("--monitoring", action="store_true", help="also run Prometheus, Alertmanager and the notifier")
     parser.add_argument("--rpc-port", type=int, default=9944, metavar="N", help="port of the node's RPC (9944)")
     options = parser.parse_args(arguments)
     if not 1 <= options.rpc_port <= 65535:

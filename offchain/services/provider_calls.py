@@ -57,7 +57,9 @@ async def reclaim(chain: ChainPort, lease: int, account: str) -> Call:
     found = await GantryChain(chain).lease(lease)
     if found is None:
         raise CheckFailed(
-            f"the chain has no lease {lease}.", "The page of its host, and GET /v1/leases, list all.", code="no_such_lease"
+            f"the chain has no lease {lease}.",
+            "The page of its host, and GET /v1/leases, list all.",
+            code="no_such_lease",
         )
     record = found.record
     await own_host(chain, record.host, account)

@@ -44,9 +44,7 @@ def gpu(device, clock, utilisation="95x120", model="H100"):
 def slow(device, value, model="H100"):
     """The alert about a GPU that is slow."""
     labels = {**AGENT, "device": device, "uuid": f"GPU-{device}", "model": model}
-    summary = (
-        f"GPU {device} (GPU-{device}) of a:1 works at {value} MHz, far below its own clock or that of its model"
-    )
+    summary = f"GPU {device} (GPU-{device}) of a:1 works at {value} MHz, far below its own clock or that of its model"
     return expected("GantryDeviceSlow", labels, summary)
 
 
@@ -97,9 +95,7 @@ def test_a_gpu_that_is_idle_or_somewhat_slower_is_not(promtool, tmp_path):
 def test_a_busy_gpu_far_below_others_of_its_model_is_slow(promtool, tmp_path):
     same = [one for device in "123" for one in gpu(device, "1900x120")]
     other = gpu("9", "1000x120", model="T4")
-    check(
-        promtool, tmp_path, [*gpu("0", "1000x120"), *same, *other], ("60m", "GantryDeviceSlow", [slow("0", 1000)])
-    )
+    check(promtool, tmp_path, [*gpu("0", "1000x120"), *same, *other], ("60m", "GantryDeviceSlow", [slow("0", 1000)]))
     # With fewer of the model there is nothing to compare with.
     check(promtool, tmp_path, [*gpu("0", "1000x120"), *same[:6]], ("60m", "GantryDeviceSlow", []))
 

@@ -126,8 +126,12 @@ async def test_an_operator_sees_alerts_and_processes(tmp_path, prometheus):
     assert (alert["name"], alert["state"], alert["host"]) == ("GantryTargetDown", "firing", "5Host")
     down, up = found["data"]["processes"]
     assert down == {
-        **{"job": "agent", "instance": "a:1", "host": "5Host", "up": False},
-        **{"waiting_calls": None, "dead_letters": None},
+        "job": "agent",
+        "instance": "a:1",
+        "host": "5Host",
+        "up": False,
+        "waiting_calls": None,
+        "dead_letters": None,
     }
     assert (up["job"], up["up"], up["waiting_calls"], up["dead_letters"]) == ("workers", True, 3, 1)
     assert len(prometheus.asked) == 4, "the second answer was kept"

@@ -228,7 +228,7 @@ async def test_a_falling_reputation_is_told_to_the_provider_only(chain, receiver
 
 
 @contextlib.asynccontextmanager
-async def receiving(notifier, token="t" * 32):  # noqa: S107  (of a test)
+async def receiving(notifier, token="t" * 32):
     """Receive webhooks of Alertmanager; yield a function that posts one and returns the status."""
     async with (
         AlertReceiver("t" * 32, notifier.take_alerts).listening("127.0.0.1", 0) as url,
@@ -268,7 +268,7 @@ async def test_an_alert_about_a_host_reaches_its_provider_as_a_signed_notice(cha
 async def test_strangers_and_odd_messages_notify_nobody(chain, receiver):
     chain.subscribe(chain.provider, receiver.url, "host_alert")
     async with notifying(chain) as notifier:
-        async with receiving(notifier, token="other") as post:  # noqa: S106  (of a test)
+        async with receiving(notifier, token="other") as post:
             assert await post(message(chain.lease.host)) == 401
         async with receiving(notifier) as post:
             assert await post(b"{}") == 400

@@ -1,4 +1,4 @@
-"""An agent that is killed: an alert of Prometheus, in the console's operator page, and a signed notice of its provider."""
+"""An agent that is killed: an alert of Prometheus, on the console's page for operators, and a signed notice."""
 
 import asyncio
 import contextlib
@@ -32,12 +32,12 @@ from offchain.services.notifications.alerts import AlertReceiver
 from offchain.services.notifications.sending import SIGNATURE, WebhookSender, signature
 from offchain.services.notifications.service import Notifier
 from offchain.services.notifications.store import NotificationStore
-from tests.support.console_browser import PATIENCE_MS, browser, console
+from tests.support.console_browser import PATIENCE_MS, Console, browser, console
 from tests.support.local_network import PATIENCE, ROOT, STRANGER, Net, engine_url
 
 PROVIDER = from_uri(STRANGER)
 OPERATOR = from_uri("//Alice")
-SECRET = "the key of the signatures"  # noqa: S105  (of a test)
+SECRET = "the key of the signatures"
 INTERVAL = "1s"
 
 
@@ -128,13 +128,18 @@ async def notifying(net: Net, hooks: Hooks, port: int, token: str) -> AsyncItera
                     await asyncio.gather(delivering, return_exceptions=True)
 
 
-async def until_up(api: PrometheusApi, instance: str) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            with contextlib.suppress(PrometheusAway):
-                if any(one.value == 1 for one in await api.query(f'up{{instance="{instance}"}}')):
-                    return
-            await asyncio.sleep(0.2)
+async def until_up(prometheus: str, instance: str) -> None:
+    """Wait until Prometheus has scraped a process."""
+    api = PrometheusApi(prometheus)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                with contextlib.suppress(PrometheusAway):
+                    if any(one.value == 1 for one in await api.query(f'up{{instance="{instance}"}}')):
+                        return
+                await asyncio.sleep(0.2)
+    finally:
+        await api.close()
 
 
 @pytest.fixture
@@ -144,7 +149,25 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-async def test_a_killed_agent_is_an_alert_in_the_console_and_a_signed_notice(net: Net, folder: Path) -> None:
+@dataclass
+class Watched:
+    """A network whose second host is watched by a Prometheus of the test's own."""
+
+    files: MonitoringFolder
+    hooks: Hooks
+    host: str
+    measured: str
+    """Where the agent of the host serves metrics."""
+    command: list[str]
+    """Runs the agent."""
+    env: dict[str, str]
+
+    def agent(self, log: Path) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+        return running(log, self.command, **self.env)
+
+
+@pytest.fixture
+async def watched(net: Net, folder: Path) -> AsyncIterator[Watched]:
     try:
         programs = MonitoringPrograms.find()
     except DevnetError as missing:
@@ -160,6 +183,22 @@ async def test_a_killed_agent_is_an_alert_in_the_console_and_a_signed_notice(net
     files.set_targets({"agent": measured}, {measured: host})
     run = [sys.executable, "-m", "offchain.cli", "agent", "run", *own, f"--metrics={measured}"]
     run.append(f"--docker-host={engine_url(net.state)}")
+    env = {"GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)}
+    async with contextlib.AsyncExitStack() as stack:
+        # Other tests have one host only.
+        stack.push_async_callback(submit_once, net.chain, PROVIDER, calls.hosts_retire(host=host))
+        hooks = await stack.enter_async_context(receiving())
+        token = files.token_file.read_text(encoding="utf-8").strip()
+        port = int(files.notifier.rpartition(":")[2])
+        await stack.enter_async_context(notifying(net, hooks, port, token))
+        stack.enter_context(running(folder / "alertmanager.log", files.alertmanager_command(programs)))
+        stack.enter_context(running(folder / "prometheus.log", files.prometheus_command(programs)))
+        yield Watched(files, hooks, host, measured, run, env)
+
+
+@pytest.fixture
+async def here(net: Net, watched: Watched) -> AsyncIterator[Console]:
+    """The console of a gateway that reads the Prometheus; Alice is an operator."""
     http = f"127.0.0.1:{free()}"
     settings = ApiSettings(
         host="127.0.0.1",
@@ -168,26 +207,27 @@ async def test_a_killed_agent_is_an_alert_in_the_console_and_a_signed_notice(net
         requests_per_s=1000,
         domain=http,
         operators=frozenset({OPERATOR.address}),
-        prometheus=files.prometheus_url,
+        prometheus=watched.files.prometheus_url,
         development=True,
     )
-    async with contextlib.AsyncExitStack() as stack:
-        # Other tests have one host only.
-        stack.push_async_callback(submit_once, net.chain, PROVIDER, calls.hosts_retire(host=host))
-        hooks = await stack.enter_async_context(receiving())
-        token = files.token_file.read_text(encoding="utf-8").strip()
-        port = int(files.notifier.rpartition(":")[2])
-        await stack.enter_async_context(notifying(net, hooks, port, token))
-        environment = {"GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)}
-        agent = stack.enter_context(running(folder / "agent.log", run, **environment))
-        stack.enter_context(running(folder / "alertmanager.log", files.alertmanager_command(programs)))
-        stack.enter_context(running(folder / "prometheus.log", files.prometheus_command(programs)))
-        api = PrometheusApi(files.prometheus_url)
-        stack.push_async_callback(api.close)
-        await until_up(api, measured)
-        url = await stack.enter_async_context(ApiServer(settings).listening())
-        here = await stack.enter_async_context(console(await stack.enter_async_context(browser()), url))
-        page = here.page
+    async with ApiServer(settings).listening() as url, browser() as found, console(found, url) as made:
+        yield made
+        await made.assert_in_order()
+
+
+async def assert_rules_are_healthy(prometheus: str) -> None:
+    """Fail where Prometheus could not evaluate a rule."""
+    async with ClientSession() as session, session.get(f"{prometheus}/api/v1/rules") as answer:
+        groups = (await answer.json())["data"]["groups"]
+    assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}
+
+
+async def test_a_killed_agent_is_an_alert_in_the_console_and_a_signed_notice(
+    here: Console, watched: Watched, folder: Path
+) -> None:
+    page, hooks, measured = here.page, watched.hooks, watched.measured
+    with watched.agent(folder / "agent.log") as agent:
+        await until_up(watched.files.prometheus_url, measured)
         await here.go("/operator")
         await expect(page.get_by_text("with an account that this gateway knows as an operator")).to_be_visible()
         await here.go("/account")
@@ -195,25 +235,22 @@ async def test_a_killed_agent_is_an_alert_in_the_console_and_a_signed_notice(net
         await expect(page.get_by_text("signed in as tenant, operator")).to_be_visible()
         await here.go("/operator")
         alerts, processes = (page.get_by_role("table", name=name) for name in ("Alerts", "Processes"))
-        await expect(processes.get_by_role("row").filter(has_text=measured)).to_contain_text("answers")
+        process = processes.get_by_role("row").filter(has_text=measured)
+        await expect(process).to_contain_text("answers", timeout=PATIENCE_MS)
 
         agent.kill()
 
         notice = await hooks.notice(alert="GantryTargetDown", status="firing")
-        assert (notice["topic"], notice["account"], notice["host"]) == ("host_alert", PROVIDER.address, host)
-        alert = alerts.get_by_role("row").filter(has_text="GantryTargetDown")
-        await expect(alert).to_contain_text(f"agent at {measured} does not answer", timeout=PATIENCE_MS)
-        await expect(alert).to_contain_text("docs/runbook/processes.md#gantrytargetdown")
-        process = processes.get_by_role("row").filter(has_text=measured)
-        await expect(process).to_contain_text("does not answer", timeout=PATIENCE_MS)
-        assert await here.axe() == []
-        async with ClientSession() as session, session.get(f"{files.prometheus_url}/api/v1/rules") as answer:
-            groups = (await answer.json())["data"]["groups"]
-        assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}
+    assert (notice["topic"], notice["account"], notice["host"]) == ("host_alert", PROVIDER.address, watched.host)
+    alert = alerts.get_by_role("row").filter(has_text="GantryTargetDown")
+    await expect(alert).to_contain_text(f"agent at {measured} does not answer", timeout=PATIENCE_MS)
+    await expect(alert).to_contain_text("docs/runbook/processes.md#gantrytargetdown")
+    await expect(process).to_contain_text("does not answer", timeout=PATIENCE_MS)
+    assert await here.axe() == []
+    await assert_rules_are_healthy(watched.files.prometheus_url)
 
-        # The same agent again: the alert is over, and the provider learns it.
-        stack.enter_context(running(folder / "again.log", run, **environment))
+    # The same agent again: the alert is over, and the provider learns it.
+    with watched.agent(folder / "again.log"):
         over = await hooks.notice(alert="GantryTargetDown", status="resolved")
-        assert over["host"] == host
+        assert over["host"] == watched.host
         await expect(alert).to_have_count(0, timeout=PATIENCE_MS)
-        await here.assert_in_order()

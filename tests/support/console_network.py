@@ -24,7 +24,7 @@ from tests.support.worker_process import gantry_process
 
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")
 GENESIS: Final = {"tasks": {"params": {"disputeWindowMs": 120_000}}, "billing": {"params": {"heldBackMs": 600_000}}}
-"""Results stay open for a dispute as long as a test needs, and nobody but who clicks settles them: there is no settler."""
+"""Results stay open for a dispute as long as a test needs; only clicks settle them, because there is no settler."""
 MANIFEST = """
 services:
   main:
@@ -48,9 +48,7 @@ class ConsoleNetwork:
         """Submit a task of the tenant, assign its pod to the first host, and wait until the index has it running."""
         text = MANIFEST.format(digest="0" * 64, kind=kind, more=more).encode()
         task = await self.chain.submit(TENANT, text)
-        await self.chain.do(
-            TENANT, calls.tasks_assign(task=task, pods=[PodPlacement(0, self.hosts[0], b"", ANY_RATE)])
-        )
+        await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[PodPlacement(0, self.hosts[0], b"", ANY_RATE)]))
         await self.until_indexed(task, "Running")
         return task
 

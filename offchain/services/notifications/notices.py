@@ -13,9 +13,7 @@ from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.reasons import sentence
 from offchain.services.event_text import time_text
 
-Topic = Literal[
-    "lease_ending", "lease_ended", "pod_moved", "host_degraded", "host_anomaly", "host_alert", "data_purge"
-]
+Topic = Literal["lease_ending", "lease_ended", "pod_moved", "host_degraded", "host_anomaly", "host_alert", "data_purge"]
 TOPICS: Final[Mapping[Topic, str]] = {
     "lease_ending": "a lease ends in a few hours, because its coins or its time are used up",
     "lease_ended": "a lease has ended, and why",

@@ -12,8 +12,15 @@ from tests.support.console_gateway import ALICE, BOB, MARKUP, ConsoleGateway
 
 AS_OF = {"number": 1, "hash": "0x", "time_ms": 0}
 ALERT = {
-    **{"name": "GantryDeviceSlow", "state": "firing", "severity": "ticket", "summary": MARKUP, "runbook": MARKUP},
-    **{"since_ms": 0, "job": "agent", "instance": MARKUP, "host": None},
+    "name": "GantryDeviceSlow",
+    "state": "firing",
+    "severity": "ticket",
+    "summary": MARKUP,
+    "runbook": MARKUP,
+    "since_ms": 0,
+    "job": "agent",
+    "instance": MARKUP,
+    "host": None,
 }
 PROCESS = {"job": "workers", "instance": "w:1", "host": None, "up": True, "waiting_calls": 12, "dead_letters": 3}
 

@@ -128,9 +128,10 @@ async def withdraw_bond(chain: ChainPort, host: str, record: HostRecord) -> Call
     return calls.hosts_withdraw_bond(host=host)
 
 
-async def claim(chain: ChainPort, host: str) -> tuple[Call, tuple[LeaseEarnings, ...]]:
+async def claim(chain: ChainPort, host: str, unsettled: Collection[int] = ()) -> tuple[Call, tuple[LeaseEarnings, ...]]:
     """Settle what is payable to the provider of a host, as much as fits in a call; return it with the leases it pays.
 
+    `unsettled`: leases of the host that hold nothing of it any more, but may not be paid, as those of reported jobs.
     Any account may make this call.
     """
     typed = GantryChain(chain)
@@ -138,7 +139,7 @@ async def claim(chain: ChainPort, host: str) -> tuple[Call, tuple[LeaseEarnings,
     record = await typed.host(host, at)
     if record is None:
         raise CheckFailed(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
-    leases = await leases_of(typed, host, (), at)
+    leases = await leases_of(typed, host, unsettled, at)
     due = lease_earnings(leases, await terms_of(typed, record, await typed.now_ms(at), at))
     found = next(payouts([one for one in due if one.payable]), None)
     if found is None:

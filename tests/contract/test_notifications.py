@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import json
 
 import aiohttp
@@ -272,7 +273,7 @@ async def test_strangers_and_odd_messages_notify_nobody(chain, receiver):
             assert await post(message(chain.lease.host)) == 401
         async with receiving(notifier) as post:
             assert await post(b"{}") == 400
-            assert await post(b"x" * (2 << 20)) == 413
+            assert await post(io.BytesIO(b"x" * (2 << 20))) == 413
     assert chain.db.rows(DeliveryRow) == []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -29,15 +29,18 @@ class PlannedCall:
     refusals: tuple[CheckFailed, ...] = ()
 
 
+UnsettledLeases = Callable[[str], Awaitable[Sequence[int]]]
+"""Returns leases of a host that have ended and may not be paid yet, from the index."""
 _OfTask = Callable[[SigningChain, TaskView, Any], Awaitable[list[Call]]]
 
 
 class CallPlanner:
     """Plans calls for an account. Raises CheckFailed where no call can be made, BadValue and ManifestError."""
 
-    def __init__(self, access: ChainAccess, placement: PlacementPlanner) -> None:
+    def __init__(self, access: ChainAccess, placement: PlacementPlanner, unsettled: UnsettledLeases) -> None:
         self._access = access
         self._placement = placement
+        self._unsettled = unsettled
 
     async def plan(self, account: str, asked: Parameters) -> PlannedCall:
         """Return the call for what a client asks."""
@@ -66,6 +69,10 @@ class CallPlanner:
             return PlannedCall(call, f"{about} Lease {asked.lease}.")
         if isinstance(asked, (ask.HostsDrain, ask.HostsUndrain)):
             return await _of_hosts(chain, account, asked, about)
+        if isinstance(asked, ask.HostClaim):
+            call, paid = await provider_calls.claim(chain, asked.host, await self._unsettled(asked.host))
+            total = format_amount(sum(one.payable for one in paid))
+            return PlannedCall(call, f"Settle {total} of {counted(len(paid), 'lease')} of the host {asked.host}.")
         return await _of_host(chain, account, asked, about)
 
     async def _submit(self, account: str, asked: ask.TaskSubmit) -> PlannedCall:
@@ -98,10 +105,6 @@ async def _of_hosts(
 
 async def _of_host(chain: SigningChain, account: str, asked: Any, about: str) -> PlannedCall:
     host = asked.host
-    if isinstance(asked, ask.HostClaim):
-        call, paid = await provider_calls.claim(chain, host)
-        total = format_amount(sum(one.payable for one in paid))
-        return PlannedCall(call, f"Settle {total} of {counted(len(paid), 'lease')} of the host {host}.")
     record = await provider_calls.own_host(chain, host, account)
     match asked:
         case ask.HostDrain():

@@ -43,6 +43,7 @@ from offchain.gateway.api.report_models import ReportOf
 from offchain.gateway.api.reports import report_answer
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
+from offchain.indexer.queries import unsettled_leases
 from offchain.schema.manifest.types import ManifestError
 from offchain.services.log import EventLog
 
@@ -119,7 +120,7 @@ class ApiServer:
             if settings.prometheus is not None:
                 monitoring = MonitoringApi(self._readers, sign_in, PrometheusApi(settings.prometheus))
         self._monitoring = monitoring
-        self._node = None if open_chain is None else NodeConnections(open_chain)
+        self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled)
         node = None if self._node is None else self._node.parts
         self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values, notifications, monitoring))
         self._relay = relay
@@ -180,6 +181,9 @@ class ApiServer:
             await asyncio.to_thread(self._readers.close)
             if self._sign_ins is not None:
                 await asyncio.to_thread(self._sign_ins.close)
+
+    async def _unsettled(self, host: str) -> list[int]:
+        return await self._readers.read(lambda db: unsettled_leases(db, host))
 
     @property
     def stream_clients(self) -> int:

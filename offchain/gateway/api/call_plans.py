@@ -64,6 +64,9 @@ class CallPlanner:
             view = await tenant_calls.own_task(chain, asked.task, account)  # type: ignore[attr-defined]
             made = await of_task(chain, view, asked)
             return PlannedCall(tenant_calls.as_batch(made), f"{about} Task {view.id}.")
+        return await self._of_provider(chain, account, asked, about)
+
+    async def _of_provider(self, chain: SigningChain, account: str, asked: Parameters, about: str) -> PlannedCall:
         if isinstance(asked, ask.TaskReclaim):
             call = await provider_calls.reclaim(chain, asked.lease, account)
             return PlannedCall(call, f"{about} Lease {asked.lease}.")

@@ -251,6 +251,7 @@ async def test_hosts_are_drained_one_by_one_and_as_a_group(here: Console, net: C
     assert (await net.host(0)).status.tag == "Online"
 
     await here.go("/operator")
+    await expect(page.get_by_role("table", name="Validators")).to_contain_text("active")
     groups = page.get_by_role("table", name="Groups of hosts")
     await page.get_by_label("Group by").select_option("region")
     await groups.get_by_role("button", name="Drain 2 of group eu").click()

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from offchain.core.pricing import fee
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.chain_types.escrow import HOUR_MS
+from offchain.schema.durations import HOUR_MS
 from offchain.schema.protocol.receipt_bill import ended_bill, running_bill
 
 

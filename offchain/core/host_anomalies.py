@@ -12,11 +12,12 @@ from enum import StrEnum
 from typing import Final
 
 from offchain.core.scheduler.host_health import MAX_HOSTS, BoundedDict, StartTimes
+from offchain.schema.durations import DAY_MS
 
 RECENT_STARTS: Final = 5
 SLOW_STARTS: Final = 3
 """Slow starts among the last :data:`RECENT_STARTS` of a host that make an anomaly."""
-WINDOW_MS: Final = 24 * 3_600_000
+WINDOW_MS: Final = DAY_MS
 """A reputation is compared with the highest one in this time, and an anomaly is counted as long."""
 FALL_PPM: Final = 100_000
 """A reputation falls if it is lower by this than the highest one in the window: ten of a hundred points."""

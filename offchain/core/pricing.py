@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from offchain.core.values import Ask, BillingUnit, Device, Resources
-from offchain.schema.chain_types.escrow import HOUR_MS, UNIT_MS, UNPAYABLE, owed
+from offchain.schema.chain_types.escrow import UNIT_MS, UNPAYABLE, owed
+from offchain.schema.durations import HOUR_MS
 
 __all__ = [
     "HOUR_MS",

@@ -15,9 +15,8 @@ from offchain.indexer.database import IndexDatabase
 from offchain.indexer.report_queries import Period, PeriodKey, Subject, WaitStatistics
 from offchain.indexer.status import last_block
 from offchain.schema.chain_types.reasons import TENANTS_FAULTS
+from offchain.schema.durations import DAY_MS, HOUR_MS
 
-HOUR_MS: Final = 3_600_000
-DAY_MS: Final = 24 * HOUR_MS
 MOST_DAYS: Final = 366
 MOST_PERIODS: Final = 400
 MOST_NAMES: Final = 100

@@ -14,7 +14,6 @@ from offchain.indexer.rows import PARTITIONED_ROWS, BlockRow, EventRow, MentionR
 from offchain.indexer.status import last_block
 from offchain.indexer.tables import TABLES, columns
 
-DAY_MS: Final = 86_400_000
 _PAGE_BLOCKS: Final = 1_000
 _AGAIN_S: Final = 60.0
 """Pause after readers held the tables."""

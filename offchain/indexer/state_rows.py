@@ -25,6 +25,7 @@ class OfferRow(Row):
         ("status", "score_ppm", "host", "model", "simulated"),
         ("status", "model", "price", "host", "simulated"),
         ("status", "model", "score_ppm", "host", "simulated"),
+        ("status", "model", "simulated", "price", "gpus", "gpus_free"),
     )
     host: str
     model: str

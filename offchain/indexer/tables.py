@@ -22,7 +22,7 @@ from offchain.indexer.rows import (
 from offchain.indexer.sign_in_rows import SIGN_IN_ROWS
 from offchain.indexer.state_rows import STATE_ROWS
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
 READABLE_SCHEMA: Final = 7
 """Oldest revision whose tables have all columns that this release reads."""

@@ -14,8 +14,9 @@ from offchain.files import replace_file
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.report_queries import Subject
-from offchain.indexer.reports import DAY_MS, SUBJECTS, Report, ReportLine, ReportRequest, make_report
+from offchain.indexer.reports import SUBJECTS, Report, ReportLine, ReportRequest, make_report
 from offchain.indexer.status import last_block
+from offchain.schema.durations import DAY_MS
 from offchain.services import log
 from offchain.services.report_text import csv_report, html_report, line_fields
 

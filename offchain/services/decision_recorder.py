@@ -18,12 +18,13 @@ from typing import Any, Final, Protocol
 from offchain.adapters.outbox.store import Store
 from offchain.core.scheduler.explain import CandidateReport, PlacedTask, WaitReason
 from offchain.errors import GantryError
+from offchain.schema.durations import DAY_MS
 from offchain.services.decision_reader import FILE, TABLES
 from offchain.services.log import EventLog
 
 MOST_DECISIONS: Final = 200_000
 MOST_WAITING: Final = 50_000
-KEPT_MS: Final = 14 * 24 * 3_600_000
+KEPT_MS: Final = 14 * DAY_MS
 """The oldest decisions beyond these limits are deleted."""
 
 MOST_PODS: Final = 64

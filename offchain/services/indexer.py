@@ -16,12 +16,12 @@ from offchain.adapters.metrics.definitions import MetricDefinition, MetricReadin
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.indexer.engines import open_index
 from offchain.indexer.genesis import has_genesis_balances, read_genesis_balances, store_genesis_balances
-from offchain.indexer.retention import DAY_MS
 from offchain.indexer.rows import PARTITION_BLOCKS
 from offchain.indexer.service import OnRederived, OnWritten, follow
 from offchain.indexer.status import IndexStatus
 from offchain.indexer.writer import IndexWriter
 from offchain.ports import Block, ChainPort
+from offchain.schema.durations import DAY_MS
 from offchain.services import log
 from offchain.services.daily_reports import REPORT_EVERY_S, DailyReports
 from offchain.services.runner import run_until_stopped

@@ -8,8 +8,8 @@ from typing import Final
 from offchain.adapters.outbox.store import Store
 from offchain.core.verifier.duties import DutyKey, StoredVote
 from offchain.schema.chain_types._generated_chain import Vote
+from offchain.schema.durations import DAY_MS
 
-DAY_MS: Final = 86_400_000
 SALT_BYTES: Final = 32
 _TABLES: Final = [
     """

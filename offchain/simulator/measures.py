@@ -11,6 +11,7 @@ from offchain.core.scheduler.cluster import Cluster, HostSpec
 from offchain.core.scheduler.columns import Floats
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodShape, jain_fairness
 from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
+from offchain.schema.durations import HOUR_MS
 from offchain.simulator.baseline import BaselineScheduler
 from offchain.simulator.fgd import FragmentationMeter
 from offchain.simulator.names import PRODUCTION
@@ -72,7 +73,6 @@ def jain_index(found: Sequence[AccountShare]) -> float:
     return jain_fairness(part.got / part.fair for part in found if part.fair > 0)
 
 
-_HOUR_MS = 3_600_000
 _SHORT_MS = 10_000
 """Slowdown counts shorter tasks as this long, so that tasks of an instant do not dominate."""
 
@@ -139,8 +139,8 @@ def measure(
     milli = [run.arrival.total_milli for run in runs]
     total_milli = sum(spec.gpus for spec in specs) * WHOLE_GPU
     return ReplayMeasures(
-        window_hours=window_ms / _HOUR_MS,
-        until_end_hours=end_ms / _HOUR_MS,
+        window_hours=window_ms / HOUR_MS,
+        until_end_hours=end_ms / HOUR_MS,
         started=len(runs),
         refused=len(replayed.refused),
         gpu_percent=_percent(milli, _inside(runs, window_ms), total_milli * window_ms),
@@ -210,7 +210,7 @@ def _accounts(runs: Sequence[TaskRun], specs: Sequence[HostSpec], window_ms: int
         if shape not in shares:
             wanted = (shape.cpu_milli, shape.memory_mib, shape.total_milli / WHOLE_GPU)
             shares[shape] = max(float(amount / total) for amount, total in zip(wanted, totals, strict=True))
-        share = arrival.pods * shares[shape] / _HOUR_MS
+        share = arrival.pods * shares[shape] / HOUR_MS
         at_once = _overlap(arrival.arrival_ms, arrival.arrival_ms + arrival.duration_ms, window_ms)
         asked[account] = asked.get(account, 0.0) + share * at_once
         got[account] = got.get(account, 0.0) + share * _overlap(run.start_ms, run.end_ms, window_ms)
@@ -218,7 +218,7 @@ def _accounts(runs: Sequence[TaskRun], specs: Sequence[HostSpec], window_ms: int
 
 
 def _cost(runs: Sequence[TaskRun], specs: Sequence[HostSpec], prices: Mapping[str, float]) -> float:
-    rates = [prices.get(spec.model, 1.0) / WHOLE_GPU / _HOUR_MS for spec in specs]
+    rates = [prices.get(spec.model, 1.0) / WHOLE_GPU / HOUR_MS for spec in specs]
     return sum(
         rates[slot.host] * run.arrival.shape.total_milli * run.arrival.duration_ms for run in runs for slot in run.slots
     )

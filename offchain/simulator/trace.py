@@ -12,6 +12,7 @@ import numpy as np
 
 from offchain.core.scheduler.demand import DemandDistribution
 from offchain.core.scheduler.pod_request import PodShape
+from offchain.schema.durations import HOUR_MS
 from offchain.simulator.csv_tables import POD_COLUMNS, CsvLine, TraceError, read_lines, require_gpus, shape_of_line
 
 TaskKey = tuple[PodShape, int]
@@ -78,11 +79,10 @@ GENERATED_ACCOUNTS = 10
 _MAX_PODS = 100_000
 """Of one line."""
 
-_HOUR_MS = 3_600_000
-_TYPICAL_MS = tuple(hours * _HOUR_MS for hours in (1, 4, 12, 24, 3 * 24, 10 * 24, 30 * 24))
+_TYPICAL_MS = tuple(hours * HOUR_MS for hours in (1, 4, 12, 24, 3 * 24, 10 * 24, 30 * 24))
 """Typical maximum durations."""
 
-_MEDIAN_MS, _SIGMA, _MAX_MS = 15 * 60_000, 1.5, 10 * 24 * _HOUR_MS
+_MEDIAN_MS, _SIGMA, _MAX_MS = 15 * 60_000, 1.5, 10 * 24 * HOUR_MS
 """Of generated durations (log-normal): the median, the logarithm's standard deviation, and the maximum."""
 
 _UNTIMED = "times are not given: durations are made up by the seed (log-normal, half of them below 15 minutes)"

@@ -32,7 +32,6 @@ from wallets import (
 )
 
 from offchain.adapters.keys.signer import from_uri
-from offchain.core.pricing import HOUR_MS
 from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries, release_dir
 from offchain.errors import CallFailed
@@ -40,6 +39,7 @@ from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id, task_key
+from offchain.schema.durations import HOUR_MS
 from tests.support.chain_records import ANY_RATE, ask
 from tests.support.development_node import endow
 from tests.support.local_network import run

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from offchain.adapters.chain import registration
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
-from offchain.core.pricing import HOUR_MS
 from offchain.ports import Call, ChainEvent, DispatchFailure, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.values import compact
+from offchain.schema.durations import HOUR_MS
 from tests.support.chain_records import NO_GPU, ask, hardware, task_spec
 from tests.support.real_chain import GTY, Chain, plain
 

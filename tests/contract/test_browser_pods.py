@@ -22,6 +22,7 @@ from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.api.relay_socket import RELAY_PATH, JoinedTransport, RelaySockets
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.gateway.service import GatewayServer
+from offchain.schema.durations import HOUR_MS
 from offchain.schema.protocol.delegation import DELEGABLE, MOST_LIFE_MS, Delegation, SignedDelegation, chain_of
 from offchain.schema.protocol.gateway import parse_gateway
 from offchain.schema.protocol.messages import Code, Op
@@ -32,7 +33,6 @@ from tests.support.memory_transport import MemoryNetwork
 from tests.support.relay_client import PageTransport
 
 KEY = Ed25519Signer(b"session key of a page, 32 bytes.")
-HOUR_MS = 3_600_000
 
 
 def delegation(wallet=TENANT, *, wrapped=False, now_ms=NOW_MS, **changes):

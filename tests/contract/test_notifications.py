@@ -14,6 +14,7 @@ from sqlalchemy import delete
 from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
 from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.tables import TABLES
+from offchain.schema.durations import HOUR_MS
 from offchain.services.notifications.alerts import AlertReceiver
 from offchain.services.notifications.sending import (
     NOTICE_ID,
@@ -29,8 +30,6 @@ from offchain.services.notifications.store import FIRST_RETRY_MS, MOST_ATTEMPTS,
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 from tests.support.smtp_server import mail_server
-
-HOUR_MS = 3_600_000
 
 
 class Receiver:

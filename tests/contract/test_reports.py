@@ -14,11 +14,12 @@ from offchain.indexer import report_queries
 from offchain.indexer.exact_sum import ExactSum
 from offchain.indexer.host_usage import store_usage, usage_rows
 from offchain.indexer.offers import HostAtBlock, offer_rows
-from offchain.indexer.reports import DAY_MS, HOUR_MS, BadReport, ReportRequest, make_report
+from offchain.indexer.reports import BadReport, ReportRequest, make_report
 from offchain.indexer.rows import BillRow, BlockRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.state_rows import OPEN_MS, HostUsageRow, OfferRow
 from offchain.indexer.tables import columns
 from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.durations import DAY_MS, HOUR_MS
 from offchain.services.daily_reports import DailyReports, full_report
 from tests.support.api_client import Api
 from tests.support.chain_records import device, host_record

@@ -316,7 +316,7 @@ pub fn new_full(config: Configuration, cli: &Cli) -> Result<TaskManager, Error> 
             prometheus_registry.as_ref(),
             telemetry.as_ref().map(|t| t.handle()),
         );
-        let proposer = TimedFactory::new(factory, client.clone());
+        let proposer = TimedFactory::new(factory, client.clone(), slot_duration.as_duration());
         let babe = sc_consensus_babe::start_babe(sc_consensus_babe::BabeParams {
             keystore: keystore.keystore(),
             client,

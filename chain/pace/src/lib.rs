@@ -4,11 +4,13 @@
 mod answers;
 mod batches;
 mod free_calls;
+mod making_share;
 mod rechecks;
 
 pub use answers::Answers;
 pub use batches::{Batches, CheckOf};
 pub use free_calls::FreeCalls;
+pub use making_share::MakingShare;
 pub use rechecks::Rechecks;
 use std::{
     sync::atomic::{AtomicU64, Ordering},

@@ -15,6 +15,7 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import emit, progress, say, table
 from offchain.cli.operator import simulation_inputs
 from offchain.cli.operator.simulation_inputs import require_packages
+from offchain.schema.durations import HOUR_MS
 from offchain.schema.value_text import counted
 from offchain.simulator.names import PRODUCTION
 
@@ -49,7 +50,6 @@ _TASK_COLUMNS = (
     "gpu_spec",
 )
 _FORMATS = (".svg", ".png")
-_HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ def draw_plots(name: str, outcomes: Sequence[tuple[str, ReplayOutcome]]) -> None
         figure = Figure(figsize=(16, 7), layout="constrained")
         axes = list(figure.subplots(2, 3).flat)
         for place, (label, outcome) in enumerate(outcomes):
-            hours = [sample.at_ms / _HOUR_MS for sample in outcome.samples]
+            hours = [sample.at_ms / HOUR_MS for sample in outcome.samples]
             for axis, (_, value) in zip(axes, over_time, strict=False):
                 axis.plot(hours, [value(sample) for sample in outcome.samples], label=label, linewidth=1)
             queue = sorted((run.start_ms - run.arrival.arrival_ms) / 1000 for run in outcome.replayed.runs)

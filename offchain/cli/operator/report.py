@@ -15,8 +15,9 @@ from offchain.files import replace_file
 from offchain.indexer.database import IndexDatabase, IndexFault
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.report_queries import Subject
-from offchain.indexer.reports import DAY_MS, SUBJECTS, Grouping, ReportRequest
+from offchain.indexer.reports import SUBJECTS, Grouping, ReportRequest
 from offchain.indexer.status import last_block
+from offchain.schema.durations import DAY_MS
 from offchain.services.daily_reports import full_report
 from offchain.services.report_text import TABLE_COLUMNS, csv_report, html_report, line_fields, table_line
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from offchain.schema import terminal_escaping
+from offchain.schema.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import duration_text
 from offchain.services.event_text import time_text
@@ -117,5 +118,5 @@ def _used(host: HostView, resource: str) -> str:
 
 def _age(ms: int) -> str:
     """Return a duration without its small parts: 3m, 2h5m, 4d."""
-    unit = 86_400_000 if ms >= 2 * 86_400_000 else 60_000 if ms >= 3_600_000 else 1000
+    unit = DAY_MS if ms >= 2 * DAY_MS else MINUTE_MS if ms >= HOUR_MS else SECOND_MS
     return duration_text(ms - ms % unit)

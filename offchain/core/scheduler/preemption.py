@@ -23,9 +23,7 @@ from offchain.core.scheduler.pod_request import PodRequest, PodShape, ResourceAm
 from offchain.core.scheduler.victim_search import VictimSearch
 from offchain.core.scheduler.victim_sets import RunningTask, Victim
 from offchain.core.values import Task, TaskState
-
-MINUTE_MS: Final = 60_000
-HOUR_MS: Final = 60 * MINUTE_MS
+from offchain.schema.durations import HOUR_MS, MINUTE_MS
 
 MAX_VICTIMS: Final = 16
 """Of one call to the chain."""

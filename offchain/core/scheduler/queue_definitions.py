@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 from pydantic import PlainValidator, ValidationInfo
 
 from offchain.core.scheduler.pod_request import UNLIMITED, ResourceAmount
+from offchain.schema.durations import HOUR_MS
 from offchain.schema.manifest.section import (
     Bytes,
     Entries,
@@ -37,7 +38,6 @@ from offchain.schema.manifest.yaml_reader import OPERATOR_MAX, Problems, YamlVal
 ROOT: Final = ""
 DEFAULT: Final = "default"
 
-HOUR_MS: Final = 3_600_000
 HIGHEST_PRIORITY: Final = 255
 MAX_BATCH_WINDOW_MS: Final = HOUR_MS // 10
 """Tasks submitted within this time count as submitted together, however slowly they age."""

@@ -72,35 +72,19 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_model
     """Return a page of models; the median is that of the hosts' prices, the lower one of two in the middle."""
     request, offer = asked.page(), columns(OfferRow)
     group = (offer.model, offer.simulated)
-    ranked = (
+    statement = (
         select(
-            offer.model,
-            offer.simulated,
-            offer.gpus,
-            offer.gpus_free,
-            offer.price,
-            func.row_number().over(partition_by=group, order_by=offer.price).label("rank"),
-            func.count().over(partition_by=group).label("hosts"),
+            *group,
+            func.count(),
+            func.sum(offer.gpus),
+            func.sum(offer.gpus_free),
+            func.min(offer.price),
+            func.min(case((offer.gpus_free > 0, offer.price))),
         )
         .where(offer.status == _ONLINE, *_equal((offer.simulated, asked.simulated)))
         .where(*after_key(group, request))
-        .subquery()
-    )
-    one = ranked.c
-    beyond_middle = 2 * one.rank - one.hosts
-    statement = (
-        select(
-            one.model,
-            one.simulated,
-            func.max(one.hosts),
-            func.sum(one.gpus),
-            func.sum(one.gpus_free),
-            func.min(one.price),
-            func.min(case((one.gpus_free > 0, one.price))),
-            func.max(case((beyond_middle.in_((0, 1)), one.price))),
-        )
-        .group_by(one.model, one.simulated)
-        .order_by(one.model, one.simulated)
+        .group_by(*group)
+        .order_by(*group)
         .limit(request.limit)
     )
     found = db.execute(statement)
@@ -113,12 +97,20 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_model
             gpus_free=int(free),
             lowest_price=lowest,
             lowest_free_price=lowest_free,
-            median_price=median,
+            median_price=_price_at(db, model, simulated, (hosts - 1) // 2),
         )
-        for model, simulated, hosts, gpus, free, lowest, lowest_free, median in found
+        for model, simulated, hosts, gpus, free, lowest, lowest_free in found
     ]
     after = encode_cursor((found[-1][0], found[-1][1])) if len(found) == request.limit else None
     return models.Page[market_models.MarketResource](as_of=as_of(db), data=made, next=after)
+
+
+def _price_at(db: IndexDatabase, model: str, simulated: int, place: int) -> int:
+    """Return the price of a model at this place in the order of prices, from 0."""
+    offer = columns(OfferRow)
+    chosen = _equal((offer.status, _ONLINE), (offer.model, model), (offer.simulated, simulated))
+    ((price,),) = db.execute(select(offer.price).where(*chosen).order_by(offer.price).offset(place).limit(1))
+    return int(price)
 
 
 def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:

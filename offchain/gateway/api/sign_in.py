@@ -30,9 +30,9 @@ from offchain.indexer.rows import AccountRow, HostRow
 from offchain.indexer.sign_in_rows import ApiKeyRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from offchain.indexer.tables import columns
+from offchain.schema.durations import DAY_MS
 
 M = TypeVar("M", bound=BaseModel)
-_DAY_MS: Final = 86_400_000
 _BEARER: Final = "Bearer "
 
 
@@ -155,7 +155,7 @@ class SignIn:
             )
         made_ms = now_ms()
         token, row = await self._store.add_key(
-            who.account, asked.name, frozenset(asked.scopes), made_ms, made_ms + asked.days * _DAY_MS
+            who.account, asked.name, frozenset(asked.scopes), made_ms, made_ms + asked.days * DAY_MS
         )
         return _answer(seen, made.NewApiKeyResource(**_key(row).model_dump(), key=token))
 

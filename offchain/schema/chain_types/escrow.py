@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from offchain.schema.chain_types._generated_chain import BillingUnit, Escrow
+from offchain.schema.durations import HOUR_MS
 
-HOUR_MS: Final = 3_600_000
 UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
 UNPAYABLE: Final = 1 << 128
 """Greater than any amount of coins: the limit of the chain's 128 bits."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo
 
+from offchain.schema.durations import HOUR_MS
 from offchain.schema.manifest import compose, types
 from offchain.schema.manifest.deploy import DeploySection, DeviceSection, LimitsSection
 from offchain.schema.manifest.mounts import container_path, read_mount, read_secret, read_tmpfs, unprotected
@@ -39,7 +40,6 @@ _REAL_TIME_SIGNAL = re.compile(r"RTMIN\+([0-9]|1[0-5])", re.ASCII)
 _SIGNALS = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH", "PWR")
 _MIB = 1024**2
 _U32 = 2**32 - 1
-_HOUR_MS = 3_600_000
 _PORT_HINT = "Write the port inside the container: 8080, or 8000-8003"
 _TIME_HINT = "Write for example 500ms, 30s or 1m30s"
 
@@ -105,10 +105,10 @@ class HealthcheckSection(Section):
 
     unsupported: ClassVar = compose.HEALTHCHECK
     test: Annotated[tuple[str, ...], PlainValidator(_read_test)] = ()
-    interval: Annotated[int, _milliseconds(1000, _HOUR_MS)] = 30_000
-    timeout: Annotated[int, _milliseconds(100, _HOUR_MS)] = 30_000
+    interval: Annotated[int, _milliseconds(1000, HOUR_MS)] = 30_000
+    timeout: Annotated[int, _milliseconds(100, HOUR_MS)] = 30_000
     retries: Annotated[int, Whole(1, 100)] = 3
-    start_period: Annotated[int, _milliseconds(0, 24 * _HOUR_MS)] = 0
+    start_period: Annotated[int, _milliseconds(0, 24 * HOUR_MS)] = 0
     disable: Flag = False
 
     @classmethod

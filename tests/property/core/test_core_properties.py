@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.feasibility import Fit, fit, take
-from offchain.core.pricing import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
+from offchain.core.pricing import PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.scheduler.pod_request import plain_request
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
@@ -23,6 +23,7 @@ from offchain.core.values import (
     Resources,
     TaskState,
 )
+from offchain.schema.durations import HOUR_MS
 from tests.support.core_strategies import (
     PRICES,
     asks,

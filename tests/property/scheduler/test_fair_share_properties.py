@@ -13,7 +13,8 @@ from offchain.core.scheduler import queue_usage
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
 from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, dominant_share
-from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, QueueDefinition, ResourceLimit, queue_tree
+from offchain.core.scheduler.queue_definitions import AgeingPolicy, QueueDefinition, ResourceLimit, queue_tree
+from offchain.schema.durations import HOUR_MS
 from tests.support.examples import examples
 from tests.support.queue_samples import GPU, TOTALS, SampleQueue, fill, queued, sample_queue, take, usage_of
 

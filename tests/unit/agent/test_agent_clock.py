@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from node_agent.chain.clock import LONG_SILENCE_MS, ChainClock, ChainSilence
+from offchain.schema.durations import HOUR_MS
 
-HOUR_MS = 3_600_000
 START_MS = 1_790_000_000_000
 
 

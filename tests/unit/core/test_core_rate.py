@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from offchain.core.pricing import (
-    HOUR_MS,
     UNPAYABLE,
     billed_ms,
     deposit,
@@ -15,6 +14,7 @@ from offchain.core.pricing import (
 )
 from offchain.core.values import BillingUnit
 from offchain.schema.chain_types._generated_chain import GpuPrice
+from offchain.schema.durations import HOUR_MS
 from tests.support.chain_records import ask
 from tests.support.core_builders import GTY, gpu, pod, wants
 

@@ -3,7 +3,8 @@
 import pytest
 
 from offchain.core.scheduler.pod_request import NO_RESOURCES, ResourceAmount, jain_fairness
-from offchain.core.scheduler.queue_definitions import HOUR_MS, AgeingPolicy, QueueDefinition, ResourceLimit
+from offchain.core.scheduler.queue_definitions import AgeingPolicy, QueueDefinition, ResourceLimit
+from offchain.schema.durations import HOUR_MS
 from tests.support.queue_samples import (
     CORES,
     GPU,

@@ -10,7 +10,6 @@ from offchain.core.scheduler.cluster import Cluster, HostSlot, HostSpec
 from offchain.core.scheduler.entitlements import NO_PARENT, EntitlementNode, Entitlements
 from offchain.core.scheduler.pod_request import NO_RESOURCES, PodShape, ResourceAmount
 from offchain.core.scheduler.preemption import (
-    MINUTE_MS,
     PreemptionHistory,
     PreemptionPolicy,
     PreemptionRefused,
@@ -19,6 +18,7 @@ from offchain.core.scheduler.preemption import (
 )
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
 from offchain.core.scheduler.victim_sets import RunningTask
+from offchain.schema.durations import MINUTE_MS
 from tests.support.queue_samples import OWN
 from tests.support.reservation_samples import GPU, HALF, PAIR, SampleBackfill, gpus
 

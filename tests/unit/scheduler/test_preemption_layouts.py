@@ -8,7 +8,6 @@ import pytest
 from offchain.core.scheduler.cluster import HostSlot
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.preemption import (
-    MINUTE_MS,
     PreemptionDecision,
     PreemptionHistory,
     PreemptionPolicy,
@@ -20,6 +19,7 @@ from offchain.core.scheduler.preemption import (
 )
 from offchain.core.scheduler.victim_sets import RunningTask
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
+from offchain.schema.durations import MINUTE_MS
 from tests.support.chain_records import escrow
 from tests.support.queue_samples import OWN, sample_queue
 from tests.support.reservation_samples import GPU, gpus

@@ -3,13 +3,13 @@
 import pytest
 
 from offchain.core.scheduler.pod_request import PodShape
+from offchain.schema.durations import HOUR_MS
 from offchain.simulator.csv_tables import TraceError
 from offchain.simulator.load import at_load, draw_tasks, load_percent
 from offchain.simulator.trace import GENERATED_ACCOUNTS, read_trace, trace_of_shapes
 from tests.support.replay_samples import BY_HAND, HALF, ONE, PODS_CSV, trace
 
 HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,"
-HOUR_MS = 3_600_000
 
 
 def read(columns, *lines, seed=1):

@@ -6,7 +6,8 @@ from pathlib import Path
 from offchain.adapters.outbox.store import Store
 from offchain.core.verifier.duties import DutyKey
 from offchain.schema.chain_types._generated_chain import Vote
-from offchain.services.verifier_store import DAY_MS, SALT_BYTES, VerifierStore
+from offchain.schema.durations import DAY_MS
+from offchain.services.verifier_store import SALT_BYTES, VerifierStore
 
 KEY = DutyKey(7, 1)
 

@@ -14,12 +14,12 @@ from playwright.async_api import Browser, Locator, Page, expect
 from offchain.core.pricing import deposit
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.durations import HOUR_MS
 from tests.support.console_browser import PATIENCE_MS, Console, browser, console
 from tests.support.console_network import TENANT, ConsoleNetwork, console_network
 from tests.support.real_chain import GTY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-HOUR_MS = 3_600_000
 MODULE = {"scope": "module", "loop_scope": "module"}
 
 

@@ -154,6 +154,35 @@ ensure_image_registry() {
   rm -rf "$folder" && mv "$folder.new" "$folder"
 }
 
+# Prometheus and Alertmanager, for scripts/up --monitoring and tests of alerts. Their packages are only unpacked: installed,
+# they would start services on this machine.
+ensure_prometheus() {
+  local folder=$cache/prometheus
+  export PATH=$PATH:$folder/usr/bin
+  if ! command -v prometheus >/dev/null 2>&1; then
+    if ! has_apt; then return; fi
+    step "Monitoring" "unpacking prometheus and prometheus-alertmanager"
+    rm -rf "$folder.new" && mkdir -p "$folder.new"
+    (
+      cd "$folder.new"
+      set -- prometheus prometheus-alertmanager
+      apt-get download "$@" || { is_root && apt-get update && apt-get download "$@"; }
+      for package in prometheus*.deb; do dpkg -x "$package" .; done
+      rm -f prometheus*.deb
+    ) >"$cache/apt.log" 2>&1 </dev/null || { say "note: there is no Prometheus, so its tests are skipped ($cache/apt.log)"; return; }
+    rm -rf "$folder" && mv "$folder.new" "$folder"
+  fi
+  # Debian's Alertmanager reads its templates there and nowhere else.
+  local templates=usr/share/prometheus/alertmanager
+  if [ -d "$folder/$templates" ] && ! [ -e "/$templates/default.tmpl" ]; then
+    if is_root; then
+      install -D -m 644 -t "/$templates" "$folder/$templates"/*.tmpl
+    else
+      say "note: Alertmanager needs /$templates; install the package prometheus-alertmanager, or be root"
+    fi
+  fi
+}
+
 # gVisor, for the tests of pods that run under it. Its package is only unpacked: it is for no engine but that of the tests.
 ensure_runsc() {
   local folder=$cache/runsc

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from offchain.devnet import engine, node, node_rpc, ports
+from offchain.devnet.monitoring import MonitoringFolder, MonitoringPrograms
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.release import Binaries
 from offchain.files import part_of, replace_file
@@ -24,6 +26,8 @@ from offchain.supervisor import Child, Supervisor
 PROVIDER = "//Bob"
 TENANT = "//Charlie"
 SCHEDULER = "//Dave"
+OPERATOR = "//Alice"
+"""The account with the role of an operator in the console."""
 _SIMULATED_GPU = "rtx4090"
 """The profile of a simulated GPU, if the machine has no NVIDIA driver."""
 _GANTRY = (sys.executable, "-m", "offchain.cli")
@@ -96,6 +100,7 @@ class LocalNetwork:
         rpc_port: int,
         say: Callable[[str, str], None],
         genesis_patch: Mapping[str, Any] | None = None,
+        monitoring: MonitoringPrograms | None = None,
     ) -> None:
         self.paths = paths
         self.binaries = binaries
@@ -107,6 +112,12 @@ class LocalNetwork:
         self.engine_url = ""
         self.metrics = {name: f"127.0.0.1:{ports.free()}" for name in _MEASURED}
         """Where the processes serve metrics, by name."""
+        self._programs = monitoring
+        self._monitoring: MonitoringFolder | None = None
+        if monitoring is not None:
+            served = [f"127.0.0.1:{ports.free()}" for _ in range(4)]
+            self._monitoring = MonitoringFolder(paths.monitoring, *served[:3])
+            self.metrics["notifier"] = served[3]
         self._env = _child_env(paths)
         self._commands: list[BackgroundCommand] = []
 
@@ -127,7 +138,9 @@ class LocalNetwork:
         registration = self.begin("agent", "register", *_REGISTER, *options)
         self._start_workers(answers)
         self._image_loaded(image)
-        self._start_agent(registration, options)
+        host = self._start_agent(registration, options)
+        if self._programs is not None and self._monitoring is not None:
+            self._start_monitoring(self._programs, self._monitoring, host)
 
     def start_base(self) -> str:
         """Start engine and node only, and return the genesis hash."""
@@ -219,7 +232,9 @@ class LocalNetwork:
         command = [*_GANTRY, "worker", "gateway", f"--url={self.url}"]
         command += [f"--state-dir={self.paths.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
         api = f"127.0.0.1:{ports.free()}"
-        command += [f"--http={api}", f"--http-domain={api}", "--development"]
+        command += [f"--http={api}", f"--http-domain={api}", "--development", f"--http-operator={OPERATOR}"]
+        if self._monitoring is not None:
+            command.append(f"--prometheus={self._monitoring.prometheus_url}")
         command.append(f"--index={self.paths.index / 'index.db'}")
         command.append(f"--metrics={self.metrics['gateway']}")
         self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
@@ -244,9 +259,13 @@ class LocalNetwork:
         options += [f"--gateway={self._gateway_address()}", "--share-gpus"]
         return [*options, *([f"--simulate={_SIMULATED_GPU}"] if _simulated() else [])]
 
-    def _start_agent(self, registration: BackgroundCommand, options: list[str]) -> None:
-        """Start the agent when the host is registered: both commands use its folder, one at a time."""
-        status, _ = registration.finish()
+    def _start_agent(self, registration: BackgroundCommand, options: list[str]) -> str:
+        """Start the agent when the host is registered: both commands use its folder, one at a time.
+
+        Return the address of the host.
+        """
+        status, output = registration.finish()
+        registered = re.search(r"Host (\w+) is registered", output)
         if status != 0:
             raise DevnetError("the host could not be registered", "The reason is above")
         self.say("Host", "registered, with a simulated GPU" if _simulated() else "registered, with this machine's GPUs")
@@ -256,6 +275,21 @@ class LocalNetwork:
         self.say("Agent", "runs")
         served = ", ".join(f"http://{address}/metrics ({name})" for name, address in self.metrics.items())
         self.say("Metrics", served)
+        return "" if registered is None else registered[1]
+
+    def _start_monitoring(self, programs: MonitoringPrograms, files: MonitoringFolder, host: str) -> None:
+        files.write()
+        files.set_targets(self.metrics, {self.metrics["agent"]: host})
+        notifier = [*_GANTRY, "worker", "notifier", f"--index={self.paths.index / 'index.db'}"]
+        notifier += [f"--alerts={files.notifier}", f"--alerts-token-file={files.token_file}"]
+        notifier.append(f"--metrics={self.metrics['notifier']}")
+        for name, command in (
+            ("notifier", notifier),
+            ("alertmanager", files.alertmanager_command(programs)),
+            ("prometheus", files.prometheus_command(programs)),
+        ):
+            self.supervisor.add(Child(name, command, log=self.paths.log, run=self.paths.run, env=self._env))
+        self.say("Monitoring", f"Prometheus is at {files.prometheus_url}; the console shows its alerts to Alice")
 
 
 def _simulated() -> bool:
@@ -291,7 +325,8 @@ def clean(paths: DevnetPaths) -> bool:
         _clear(str(paths.agent), *used)
     # What the engine had started itself, iptables for example, may outlive it for a moment.
     _end_all(lambda: marked(_MARK, str(paths.state)))
-    for folder in (paths.node, paths.workers, paths.index, paths.gateway, paths.agent, paths.run):
+    kept = (paths.node, paths.workers, paths.index, paths.gateway, paths.agent, paths.monitoring, paths.run)
+    for folder in kept:
         shutil.rmtree(folder, ignore_errors=True)
     for file in (paths.network_file, paths.env_file):
         file.unlink(missing_ok=True)
@@ -338,6 +373,8 @@ def _child_env(paths: DevnetPaths) -> dict[str, str]:
         "GANTRY_DEMO_IMAGE",
         "GANTRY_STARTED",
         "GANTRY_AGENT_METRICS",
+        "GANTRY_PROMETHEUS",
+        "GANTRY_HTTP_OPERATOR",
     )
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     return node.with_certificates(env) | {

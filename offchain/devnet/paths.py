@@ -76,6 +76,11 @@ class DevnetPaths:
         return self.state / "agent"
 
     @property
+    def monitoring(self) -> Path:
+        """Configuration and data of Prometheus and Alertmanager."""
+        return self.state / "monitoring"
+
+    @property
     def engine(self) -> Path:
         """A private Docker engine's data."""
         return self.state / "docker"

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from offchain.devnet import ports
+from offchain.devnet.monitoring import MonitoringPrograms
 from offchain.devnet.network import TENANT, LocalNetwork, clean
 from offchain.devnet.node import LOCAL_GENESIS, merged, read_patch
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
@@ -49,6 +50,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         metavar="FILE",
         help="JSON object that is merged over the development genesis, for example to shorten slots and periods",
     )
+    parser.add_argument("--monitoring", action="store_true", help="also run Prometheus, Alertmanager and the notifier")
     parser.add_argument("--rpc-port", type=int, default=9944, metavar="N", help="port of the node's RPC (9944)")
     options = parser.parse_args(arguments)
     if not 1 <= options.rpc_port <= 65535:
@@ -96,7 +98,8 @@ def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached
     patch = merged(LOCAL_GENESIS, {} if options.genesis_patch is None else read_patch(options.genesis_patch))
     progress = StepProgress(began)
     say = progress.say
-    network = LocalNetwork(paths, binaries(from_source=options.from_source), options.rpc_port, say, patch)
+    monitoring = MonitoringPrograms.find() if options.monitoring else None
+    network = LocalNetwork(paths, binaries(from_source=options.from_source), options.rpc_port, say, patch, monitoring)
     say("Release", "checked")
     try:
         network.start()

@@ -26,6 +26,8 @@ from offchain.indexer.rows import (
 from offchain.indexer.status import events_pruned, kept_from, unusable
 from offchain.indexer.tables import TABLES, column_names, columns
 
+_MOST_UNSETTLED = 256
+
 
 @dataclass(frozen=True, slots=True)
 class TimedEvent:
@@ -84,6 +86,18 @@ def leases_of_task(db: IndexDatabase, number: int) -> list[LeaseRow]:
 
 def leases_of_host(db: IndexDatabase, address: str, limit: int) -> list[LeaseRow]:
     return db.rows(LeaseRow, columns(LeaseRow).host == address, newest=limit)
+
+
+def unsettled_leases(db: IndexDatabase, address: str) -> list[int]:
+    """Return leases of a host whose tasks wait for their settlement, the oldest first; a bounded number."""
+    lease, waiting = columns(LeaseRow), columns(TaskRow)
+    statement = (
+        select(lease.lease)
+        .where(waiting.state.in_(("Reported", "Verified")), lease.task == waiting.task, lease.host == address)
+        .order_by(lease.lease)
+        .limit(_MOST_UNSETTLED)
+    )
+    return [number for (number,) in db.execute(statement)]
 
 
 def tasks_of(db: IndexDatabase, tenant: str, limit: int) -> list[TaskRow]:

@@ -6,39 +6,78 @@ units.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from offchain.adapters.chain.typed import GantryChain
 from offchain.errors import CheckFailed
 from offchain.ports import Call, ChainPort
-from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
+from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, TaskKind, calls
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted, duration_text
 from offchain.services.earnings import LeaseEarnings, lease_earnings, leases_of, payouts, terms_of
+from offchain.services.event_text import time_text
 
 
 async def own_host(chain: ChainPort, host: str, account: str) -> HostRecord:
     """Return the record of a host of this provider. Raises CheckFailed for another provider's host."""
-    found = await GantryChain(chain).host(host)
-    if found is None:
-        raise CheckFailed(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
-    if found.provider != account:
-        raise CheckFailed(
-            f"host {host} belongs to {found.provider}, not to {account}.",
-            "Use the account of the provider that registered it.",
-            code="not_yours",
-        )
+    return (await own_hosts(chain, [host], account))[host]
+
+
+async def own_hosts(chain: ChainPort, hosts: Collection[str], account: str) -> dict[str, HostRecord]:
+    """Return the records of hosts of this provider. Raises CheckFailed for the first that is not one of its hosts."""
+    found = await GantryChain(chain).hosts_named(hosts)
+    for host in hosts:
+        if host not in found:
+            raise CheckFailed(
+                f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host"
+            )
+        if found[host].provider != account:
+            raise CheckFailed(
+                f"host {host} belongs to {found[host].provider}, not to {account}.",
+                "Use the account of the provider that registered it.",
+                code="not_yours",
+            )
     return found
 
 
 def drain(host: str, record: HostRecord) -> Call:
     """Take no new leases."""
-    _require_status(record, "Online", "an online host can be drained")
+    _require_status(host, record, "Online", "an online host can be drained")
     return calls.hosts_drain(host=host)
 
 
 def undrain(host: str, record: HostRecord) -> Call:
     """Take new leases again."""
-    _require_status(record, "Draining", "a draining host can take leases again")
+    _require_status(host, record, "Draining", "a draining host can take leases again")
     return calls.hosts_undrain(host=host)
+
+
+async def reclaim(chain: ChainPort, lease: int, account: str) -> Call:
+    """Give the tenant of a service or rental notice that the provider takes the resources of a lease back."""
+    found = await GantryChain(chain).lease(lease)
+    if found is None:
+        raise CheckFailed(
+            f"the chain has no lease {lease}.",
+            "The page of its host, and GET /v1/leases, list all.",
+            code="no_such_lease",
+        )
+    record = found.record
+    await own_host(chain, record.host, account)
+    if found.task.spec.kind is TaskKind.JOB:
+        raise CheckFailed(
+            f"lease {lease} belongs to a job, which ends by itself.",
+            "Drain the host to take no new ones.",
+            code="is_a_job",
+        )
+    if record.ended_at is not None:
+        raise CheckFailed(f"lease {lease} has ended.", "There is nothing to take back.", code="final")
+    if record.reclaim_at is not None:
+        raise CheckFailed(
+            f"the tenant of lease {lease} has notice until {time_text(record.reclaim_at)} UTC.",
+            "The chain ends the lease then.",
+            code="no_change",
+        )
+    return calls.leases_reclaim(lease=lease)
 
 
 def set_ask(host: str, record: HostRecord, ask: Ask) -> Call:
@@ -89,9 +128,10 @@ async def withdraw_bond(chain: ChainPort, host: str, record: HostRecord) -> Call
     return calls.hosts_withdraw_bond(host=host)
 
 
-async def claim(chain: ChainPort, host: str) -> tuple[Call, tuple[LeaseEarnings, ...]]:
+async def claim(chain: ChainPort, host: str, unsettled: Collection[int] = ()) -> tuple[Call, tuple[LeaseEarnings, ...]]:
     """Settle what is payable to the provider of a host, as much as fits in a call; return it with the leases it pays.
 
+    `unsettled`: leases of the host that hold nothing of it any more, but may not be paid, as those of reported jobs.
     Any account may make this call.
     """
     typed = GantryChain(chain)
@@ -99,7 +139,7 @@ async def claim(chain: ChainPort, host: str) -> tuple[Call, tuple[LeaseEarnings,
     record = await typed.host(host, at)
     if record is None:
         raise CheckFailed(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
-    leases = await leases_of(typed, host, (), at)
+    leases = await leases_of(typed, host, unsettled, at)
     due = lease_earnings(leases, await terms_of(typed, record, await typed.now_ms(at), at))
     found = next(payouts([one for one in due if one.payable]), None)
     if found is None:
@@ -113,8 +153,8 @@ async def claim(chain: ChainPort, host: str) -> tuple[Call, tuple[LeaseEarnings,
     return found
 
 
-def _require_status(record: HostRecord, status: str, rule: str) -> None:
+def _require_status(host: str, record: HostRecord, status: str, rule: str) -> None:
     if record.status.tag != status:
         raise CheckFailed(
-            f"The host is {record.status.tag}; only {rule}.", "See gantry agent status.", code="wrong_status"
+            f"Host {host} is {record.status.tag}; only {rule}.", "See gantry agent status.", code="wrong_status"
         )

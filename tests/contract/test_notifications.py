@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import io
 import json
 
+import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver
@@ -13,6 +15,7 @@ from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, Subscri
 from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.tables import TABLES
 from offchain.schema.durations import HOUR_MS
+from offchain.services.notifications.alerts import AlertReceiver
 from offchain.services.notifications.sending import (
     NOTICE_ID,
     SIGNATURE,
@@ -204,6 +207,73 @@ async def test_a_host_s_provider_and_tenants_are_told_by_web_and_mail(chain, rec
     assert to == ["ops@example.org"]
     assert mail["Subject"] == "Gantry: host degraded"
     assert f"Host {chain.lease.host} is Offline" in mail.get_content().replace("\n", " ")
+
+
+async def test_a_falling_reputation_is_told_to_the_provider_only(chain, receiver):
+    topics = "host_anomaly,host_degraded"
+    chain.subscribe(chain.tenant, receiver.url, topics)
+    chain.subscribe(chain.provider, receiver.url, topics, id_="1" * 16)
+    async with notifying(chain) as notifier:
+        for score in (900_000, 880_000, 700_000):
+            chain.emit(("Reputation", "Scored", {"host": chain.lease.host, "score_ppm": score}))
+        await notifier.step(1000)
+        assert [(one.metric.name, one.labels, one.value) for one in notifier.readings()] == [
+            ("gantry_notifier_anomalous_hosts", ("slow_starts",), 0),
+            ("gantry_notifier_anomalous_hosts", ("falling_reputation",), 1),
+        ]
+    ((_, body),) = receiver.got
+    found = json.loads(body)
+    assert (found["topic"], found["account"], found["host"]) == ("host_anomaly", chain.provider, chain.lease.host)
+    assert "fell from 90.0 % to 70.0 %" in found["text"]
+
+
+@contextlib.asynccontextmanager
+async def receiving(notifier, token="t" * 32):
+    """Receive webhooks of Alertmanager; yield a function that posts one and returns the status."""
+    async with (
+        AlertReceiver("t" * 32, notifier.take_alerts).listening("127.0.0.1", 0) as url,
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session,
+    ):
+
+        async def post(body):
+            async with session.post(url, data=body) as answer:
+                return answer.status
+
+        yield post
+
+
+def message(host, status="firing"):
+    labels = {"alertname": "GantryTargetDown", "severity": "page", "host": host}
+    about = {"fingerprint": "ab", "startsAt": "2026-11-27T10:00:00Z", "annotations": {"summary": "no answer"}}
+    return json.dumps({"version": "4", "alerts": [{"status": status, "labels": labels, **about}]})
+
+
+async def test_an_alert_about_a_host_reaches_its_provider_as_a_signed_notice(chain, receiver):
+    chain.subscribe(chain.provider, receiver.url, "host_alert")
+    chain.subscribe(chain.tenant, receiver.url, "host_alert", id_="1" * 16)
+    async with notifying(chain) as notifier, receiving(notifier) as post:
+        assert await post(message(chain.lease.host)) == 200
+        assert await post(message(chain.lease.host, "resolved")) == 200
+        assert await post(message("5Unknown")) == 200
+        assert len(chain.db.rows(DeliveryRow)) == 2, "it is stored before the answer"
+        await notifier.step(2**52)
+    found = {json.loads(body)["status"]: (headers, json.loads(body), body) for headers, body in receiver.got}
+    assert found.keys() == {"firing", "resolved"}
+    headers, notice, body = found["firing"]
+    assert (notice["topic"], notice["account"], notice["alert"]) == ("host_alert", chain.provider, "GantryTargetDown")
+    time_s = int(headers[SIGNATURE].partition(",")[0].removeprefix("t="))
+    assert headers[SIGNATURE] == signature("key", body, time_s)
+
+
+async def test_strangers_and_odd_messages_notify_nobody(chain, receiver):
+    chain.subscribe(chain.provider, receiver.url, "host_alert")
+    async with notifying(chain) as notifier:
+        async with receiving(notifier, token="other") as post:
+            assert await post(message(chain.lease.host)) == 401
+        async with receiving(notifier) as post:
+            assert await post(b"{}") == 400
+            assert await post(io.BytesIO(b"x" * (2 << 20))) == 413
+    assert chain.db.rows(DeliveryRow) == []
 
 
 async def test_a_removed_webhook_gets_nothing(chain, receiver):

@@ -20,6 +20,8 @@ from tests.support.worker_process import worker_process
 
 VERIFIERS = ("//Dave", "//Eve", "//Ferdie")
 SLOT_MS = 2_000
+WAIT_S = 300.0
+"""For an event, on a machine that runs other suites, too."""
 GENESIS: dict[str, Any] = {
     "validators": {"slotMs": SLOT_MS},
     "hosts": {"params": {"verificationRequired": True, "heartbeatPeriodMs": 60_000, "absenceLimitMs": 600_000}},

@@ -13,6 +13,7 @@ MODULES = (
     "offchain.adapters.metrics.chain",
     "offchain.services.worker_metrics",
     "offchain.services.indexer",
+    "offchain.services.notifications.service",
     "offchain.gateway.metrics",
     "node_agent.runtime.agent_metrics",
     "node_agent.telemetry.device_metrics",

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from tests.support.console_browser import PHONE, Console, browser, console
 
+OPERATOR: Final = "Alice"
+"""The operator of a local network, who sees alerts."""
 _SETTLE_MS: Final = 400
 """After the data is there, charts are drawn."""
 
@@ -18,6 +20,16 @@ def newest(url: str, path: str) -> Any:
     with urllib.request.urlopen(f"{url}{path}") as answer:  # noqa: S310 - the URL is the caller's
         found = json.load(answer)["data"]
     return found[0] if found else None
+
+
+async def connect(here: Console, name: str) -> None:
+    """Connect a development account, where the network has them."""
+    await here.go("/account")
+    await here.page.get_by_role("heading", level=1).wait_for()
+    button = here.page.get_by_role("button", name=name)
+    if await button.count():
+        await button.click()
+        await here.page.get_by_text("signed in as").wait_for()
 
 
 async def take(here: Console, path: str, file: Path) -> None:
@@ -38,9 +50,11 @@ async def main(url: str, folder: Path) -> None:
     if host is not None:
         pages["provider"] = f"/provider?account={host['provider']}"
     async with browser() as found:
-        async with console(found, url) as here:
-            for name, path in pages.items():
-                await take(here, path, folder / f"console-{name}.png")
+        for scheme, suffix in (("light", ""), ("dark", "-dark")):
+            async with console(found, url, scheme=scheme) as here:
+                await connect(here, OPERATOR)
+                for name, path in pages.items():
+                    await take(here, path, folder / f"console-{name}{suffix}.png")
         async with console(found, url, scheme="dark", width=PHONE) as here:
             await take(here, pages.get("task", "/"), folder / "console-phone.png")
 

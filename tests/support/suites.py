@@ -18,6 +18,7 @@ NETWORK_TESTS: Final = (
     "audit_proofs",
     "console",
     "console_pods",
+    "alerts",
     "kills",
     "life",
     "gateway",

@@ -15,13 +15,19 @@ _TOLD_BYTES = 8_000
 def worker_process(role: str, account: str, url: str, folder: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """`folder` is made for its state; its log is beside it, and the end of that is shown where the block fails."""
     folder.mkdir(mode=0o700)
-    log = folder.with_suffix(".log")
+    chosen = (f"--url={url}", f"--account={account}", f"--state-dir={folder}", *options)
+    with gantry_process(folder.with_suffix(".log"), "worker", role, *chosen) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def gantry_process(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A gantry command that runs as long as the block. The end of its log is shown where the block fails."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
-    line = [sys.executable, "-m", "offchain.cli", "worker", role, f"--url={url}", f"--account={account}"]
     with (
         log.open("wb") as out,
         subprocess.Popen(
-            [*line, f"--state-dir={folder}", *options],
+            [sys.executable, "-m", "offchain.cli", *arguments],
             cwd=ROOT,
             env=env | {"PYTHONPATH": str(ROOT)},
             stdout=out,

@@ -64,8 +64,16 @@ from offchain.schema.protocol.gateway import DEFAULT_PORT
     "--http-operator",
     "http_operators",
     multiple=True,
+    envvar="GANTRY_HTTP_OPERATOR",
     metavar="NAME",
     help="An account with the role of an operator in the API. May be repeated.",
+)
+@click.option(
+    "--prometheus",
+    envvar="GANTRY_PROMETHEUS",
+    metavar="URL",
+    help="Show the alerts and processes of this Prometheus to operators of the API and its console "
+    "(docs/monitoring.md).",
 )
 @click.option(
     "--http-origin",
@@ -94,6 +102,7 @@ def gateway(
     http_streams: int,
     http_domain: str | None,
     http_operators: tuple[str, ...],
+    prometheus: str | None,
     http_origins: tuple[str, ...],
     development: bool,
     metrics: str | None,
@@ -118,7 +127,9 @@ def gateway(
         return
     api = None
     if http is not None:
-        from offchain.gateway.api.server import ApiSettings  # noqa: PLC0415  (slow to load, and not always wanted)
+        # Slow to load, and not always wanted.
+        from offchain.adapters.metrics.prometheus_api import checked_prometheus_url  # noqa: PLC0415
+        from offchain.gateway.api.server import ApiSettings  # noqa: PLC0415
 
         host, port = parse_address(http, "the API")
         api = ApiSettings(
@@ -129,6 +140,7 @@ def gateway(
             streams=http_streams,
             domain=http_domain,
             operators=frozenset(map(accounts.address_of, http_operators)),
+            prometheus=None if prometheus is None else checked_prometheus_url(prometheus),
             origins=frozenset(http_origins),
             development=development,
             template_values=_demo_values if development else dict,

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import click
 
+from offchain.adapters.keys import secret_file
 from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import network, options
 from offchain.cli.kit.session import run
+from offchain.cli.operator.worker_run import metrics_address, metrics_option
+from offchain.errors import OurError
+
+_MOST_TOKEN = 4_096
 
 
 @click.command()
@@ -30,7 +35,29 @@ from offchain.cli.kit.session import run
 )
 @click.option("--smtp", metavar="HOST:PORT", help="Mail server. STARTTLS is required unless it is on this machine.")
 @click.option("--smtp-from", metavar="ADDRESS", help="Sender of the e-mails.")
-def notifier(index: str | None, before_ms: int, emails: Path | None, smtp: str | None, smtp_from: str | None) -> None:
+@click.option(
+    "--alerts",
+    metavar="IP:PORT",
+    help="Receive webhooks of Alertmanager at http://IP:PORT/alerts, for the providers of hosts. Needs "
+    "--alerts-token-file.",
+)
+@click.option(
+    "--alerts-token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File with the token that Alertmanager sends, readable by its owner only.",
+)
+@metrics_option
+def notifier(
+    index: str | None,
+    before_ms: int,
+    emails: Path | None,
+    smtp: str | None,
+    smtp_from: str | None,
+    alerts: str | None,
+    alerts_token_file: Path | None,
+    metrics: str | None,
+) -> None:
     """Notify tenants and providers of their leases and hosts, by signed webhooks and e-mail. Needs no account.
 
     Accounts add webhooks themselves (POST /v1/notifications); e-mail addresses are the operator's list. User and
@@ -40,6 +67,7 @@ def notifier(index: str | None, before_ms: int, emails: Path | None, smtp: str |
     Examples:
       gantry worker notifier
       gantry worker notifier --emails emails.yaml --smtp mail.example.org:587 --smtp-from gantry@example.org
+      gantry worker notifier --alerts 127.0.0.1:9466 --alerts-token-file /run/secrets/alerts-token --metrics 9464
     """
     # Slow to load.
     from offchain.services.notifications.sending import SmtpSettings  # noqa: PLC0415
@@ -47,6 +75,8 @@ def notifier(index: str | None, before_ms: int, emails: Path | None, smtp: str |
 
     if (smtp is None) != (smtp_from is None) or (emails is not None and smtp is None):
         raise click.UsageError("--smtp and --smtp-from belong together, and --emails needs them.")
+    if (alerts is None) != (alerts_token_file is None):
+        raise click.UsageError("--alerts and --alerts-token-file belong together.")
     server = None
     if smtp is not None and smtp_from is not None:
         host, port = parse_address(smtp, "the mail server")
@@ -59,5 +89,27 @@ def notifier(index: str | None, before_ms: int, emails: Path | None, smtp: str |
         )
     mails = [] if emails is None else read_mails(emails)
     run(
-        run_notifier(NotifierSettings(index=network.choose_index(index), before_ms=before_ms, mails=mails, smtp=server))
+        run_notifier(
+            NotifierSettings(
+                index=network.choose_index(index),
+                before_ms=before_ms,
+                mails=mails,
+                smtp=server,
+                alerts=None if alerts is None else parse_address(alerts, "alerts"),
+                alerts_token=None if alerts_token_file is None else _token(alerts_token_file),
+                metrics=metrics_address(metrics),
+            )
+        )
     )
+
+
+def _token(file: Path) -> str:
+    """Return the token in a file. Raises OurError."""
+    from offchain.services.notifications.alerts import checked_token  # noqa: PLC0415  (slow to load)
+
+    try:
+        return checked_token(secret_file.read(file, _MOST_TOKEN))
+    except secret_file.OthersMayReadError:
+        raise OurError(f"Others may read {file}.", f"Let only you read it: chmod 600 {file}", code="usage") from None
+    except OSError as error:
+        raise OurError(f"{file} cannot be read: {error.strerror}.", "Name another file.", code="usage") from None

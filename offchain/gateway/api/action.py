@@ -17,6 +17,7 @@ from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.sign_in import SignIn
 
 if TYPE_CHECKING:
+    from offchain.gateway.api.monitoring import MonitoringApi
     from offchain.gateway.api.notifications import NotificationsApi
 
 SMALL_BODY: Final = 4_096
@@ -51,6 +52,7 @@ class ApiParts:
     node: NodeParts | None = None
     template_values: Callable[[], Mapping[str, str]] = dict
     notifications_if_on: NotificationsApi | None = None
+    monitoring_if_on: MonitoringApi | None = None
 
     @property
     def sign_in(self) -> SignIn:
@@ -65,6 +67,17 @@ class ApiParts:
         if self.notifications_if_on is None:
             raise _sign_in_off()
         return self.notifications_if_on
+
+    @property
+    def monitoring(self) -> MonitoringApi:
+        """Raises PartOff where the gateway reads no Prometheus."""
+        if self.monitoring_if_on is None:
+            raise PartOff(
+                "This gateway reads no Prometheus.",
+                "Start it with its URL (--prometheus), a domain (--http-domain) and operators (--http-operator).",
+                code="monitoring_off",
+            )
+        return self.monitoring_if_on
 
     @property
     def extrinsics(self) -> WalletExtrinsicsApi:

@@ -11,11 +11,12 @@ from aiohttp import web
 from offchain.gateway.api import problems
 from offchain.gateway.api.action import ApiAction, ApiParts, Budget
 from offchain.gateway.api.client_limits import ClientLimits
+from offchain.gateway.api.monitoring import MONITORING_ACTIONS
 from offchain.gateway.api.notifications import NOTIFICATION_ACTIONS
 from offchain.gateway.api.sign_in_actions import SIGN_IN_ACTIONS
 from offchain.gateway.api.wallet_actions import WALLET_ACTIONS
 
-ACTIONS: Final = (*SIGN_IN_ACTIONS, *NOTIFICATION_ACTIONS, *WALLET_ACTIONS)
+ACTIONS: Final = (*SIGN_IN_ACTIONS, *NOTIFICATION_ACTIONS, *MONITORING_ACTIONS, *WALLET_ACTIONS)
 MOST_BODY: Final = max(action.most_body for action in ACTIONS)
 """Bytes of the body of any request."""
 _COMPRESSED_FROM: Final = 1_024

@@ -172,6 +172,23 @@ class HostUndrain(Parameters):
     host: AccountId
 
 
+HostIds = Annotated[list[AccountId], Field(min_length=1, max_length=50, description="Hosts of one provider.")]
+
+
+class HostsDrain(Parameters):
+    """Take no new leases on several hosts, all or none."""
+
+    action: Literal["hosts.drain"]
+    hosts: HostIds
+
+
+class HostsUndrain(Parameters):
+    """Take new leases on several hosts again, all or none."""
+
+    action: Literal["hosts.undrain"]
+    hosts: HostIds
+
+
 class ModelPrice(Parameters):
     """The price of a whole GPU of a model for an hour."""
 
@@ -242,6 +259,8 @@ ACTION_PARAMETERS: tuple[type[Parameters], ...] = (
     CoinTransfer,
     HostDrain,
     HostUndrain,
+    HostsDrain,
+    HostsUndrain,
     HostSetAsk,
     HostTopUp,
     HostRetire,

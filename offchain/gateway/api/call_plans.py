@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,11 +14,10 @@ from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.planner import PlacementPlanner
 from offchain.ports import Call
 from offchain.schema.chain_types._generated_chain import Ask, GpuPrice, calls
-from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
 from offchain.services import dispute_calls, provider_calls, tenant_calls
-from offchain.services.record_views import TaskView, read_task
+from offchain.services.record_views import TaskView
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +29,18 @@ class PlannedCall:
     refusals: tuple[CheckFailed, ...] = ()
 
 
+UnsettledLeases = Callable[[str], Awaitable[Sequence[int]]]
+"""Returns leases of a host that have ended and may not be paid yet, from the index."""
 _OfTask = Callable[[SigningChain, TaskView, Any], Awaitable[list[Call]]]
 
 
 class CallPlanner:
     """Plans calls for an account. Raises CheckFailed where no call can be made, BadValue and ManifestError."""
 
-    def __init__(self, access: ChainAccess, placement: PlacementPlanner) -> None:
+    def __init__(self, access: ChainAccess, placement: PlacementPlanner, unsettled: UnsettledLeases) -> None:
         self._access = access
         self._placement = placement
+        self._unsettled = unsettled
 
     async def plan(self, account: str, asked: Parameters) -> PlannedCall:
         """Return the call for what a client asks."""
@@ -62,8 +64,18 @@ class CallPlanner:
             view = await tenant_calls.own_task(chain, asked.task, account)  # type: ignore[attr-defined]
             made = await of_task(chain, view, asked)
             return PlannedCall(tenant_calls.as_batch(made), f"{about} Task {view.id}.")
+        return await self._of_provider(chain, account, asked, about)
+
+    async def _of_provider(self, chain: SigningChain, account: str, asked: Parameters, about: str) -> PlannedCall:
         if isinstance(asked, ask.TaskReclaim):
-            return await _reclaim(chain, account, asked, about)
+            call = await provider_calls.reclaim(chain, asked.lease, account)
+            return PlannedCall(call, f"{about} Lease {asked.lease}.")
+        if isinstance(asked, (ask.HostsDrain, ask.HostsUndrain)):
+            return await _of_hosts(chain, account, asked, about)
+        if isinstance(asked, ask.HostClaim):
+            call, paid = await provider_calls.claim(chain, asked.host, await self._unsettled(asked.host))
+            total = format_amount(sum(one.payable for one in paid))
+            return PlannedCall(call, f"Settle {total} of {counted(len(paid), 'lease')} of the host {asked.host}.")
         return await _of_host(chain, account, asked, about)
 
     async def _submit(self, account: str, asked: ask.TaskSubmit) -> PlannedCall:
@@ -84,21 +96,18 @@ class CallPlanner:
         return PlannedCall(calls.tasks_submit(spec=spec, manifest=task.text), about, refusals)
 
 
-async def _reclaim(chain: SigningChain, account: str, asked: ask.TaskReclaim, about: str) -> PlannedCall:
-    view = await read_task(chain, lease_parts(asked.lease)[0])
-    lease = next((one for one in view.leases if one.id == asked.lease), None)
-    if lease is None:
-        raise CheckFailed(f"there is no lease {asked.lease}.", "GET /v1/leases lists all.", code="no_such_lease")
-    await provider_calls.own_host(chain, lease.host, account)
-    return PlannedCall(calls.leases_reclaim(lease=asked.lease), f"{about} Lease {lease.id}.")
+async def _of_hosts(
+    chain: SigningChain, account: str, asked: ask.HostsDrain | ask.HostsUndrain, about: str
+) -> PlannedCall:
+    change = provider_calls.drain if isinstance(asked, ask.HostsDrain) else provider_calls.undrain
+    hosts = sorted(set(asked.hosts))
+    records = await provider_calls.own_hosts(chain, hosts, account)
+    made = [change(host, records[host]) for host in hosts]
+    return PlannedCall(tenant_calls.as_batch(made), f"{about} Hosts: {', '.join(hosts)}.")
 
 
 async def _of_host(chain: SigningChain, account: str, asked: Any, about: str) -> PlannedCall:
     host = asked.host
-    if isinstance(asked, ask.HostClaim):
-        call, paid = await provider_calls.claim(chain, host)
-        total = format_amount(sum(one.payable for one in paid))
-        return PlannedCall(call, f"Settle {total} of {counted(len(paid), 'lease')} of the host {host}.")
     record = await provider_calls.own_host(chain, host, account)
     match asked:
         case ask.HostDrain():

@@ -173,7 +173,7 @@ def _actions() -> list[made.CallResource]:
 
 def _action(model: type[Parameters]) -> made.CallResource:
     name = ask.action_name(model)
-    provider = name.startswith("host.") or name == "task.reclaim"
+    provider = name.startswith(("host.", "hosts.")) or name == "task.reclaim"
     return made.CallResource(
         kind="action",
         name=name,

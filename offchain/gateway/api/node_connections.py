@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from offchain.gateway.api.action import NodeParts
-from offchain.gateway.api.call_plans import CallPlanner
+from offchain.gateway.api.call_plans import CallPlanner, UnsettledLeases
 from offchain.gateway.api.chain_access import ChainAccess, SigningChain
 from offchain.gateway.api.extrinsics import WalletExtrinsicsApi
 from offchain.gateway.api.manifest_checks import ManifestChecks
@@ -16,12 +16,12 @@ from offchain.gateway.api.planner import PlacementPlanner
 class NodeConnections:
     """Opens connections when they are first needed. Use :meth:`close` at the end."""
 
-    def __init__(self, open_chain: Callable[[], SigningChain]) -> None:
+    def __init__(self, open_chain: Callable[[], SigningChain], unsettled: UnsettledLeases) -> None:
         self._chain = open_chain()
         self._planner = PlacementPlanner(open_chain)
         access = ChainAccess(self._chain)
         self.parts = NodeParts(
-            WalletExtrinsicsApi(access, CallPlanner(access, self._planner)),
+            WalletExtrinsicsApi(access, CallPlanner(access, self._planner, unsettled)),
             ManifestChecks(access, self._planner),
             NodeRecordsApi(access),
         )

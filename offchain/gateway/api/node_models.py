@@ -19,6 +19,20 @@ class CallOfExtrinsic(Parameters):
     index: Annotated[Number, Field(description="Index of the extrinsic in its block.")]
 
 
+class ValidatorResource(AnsweredModel):
+    """A validator of the present session. `disabled`: it was found at fault, and makes no blocks in this session."""
+
+    account: Account
+    disabled: bool
+
+
+class ValidatorList(AnsweredModel):
+    """The validators of the session at a final block. Finality needs more than two thirds of them."""
+
+    session: int
+    validators: list[ValidatorResource]
+
+
 class LeaseTermsResource(AnsweredModel):
     """What the bill of a lease depends on besides its rate and times, from its record on the chain.
 

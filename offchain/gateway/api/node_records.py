@@ -69,6 +69,21 @@ class NodeRecordsApi:
         )
         return ResourceAnswer[made.TaskTermsResource](as_of=as_of, data=data)
 
+    async def validators(self) -> ResourceAnswer[made.ValidatorList]:
+        """Return the validators of the session at the last final block."""
+        async with self._access.use() as chain:
+            head, as_of = await final_block(chain)
+            names, disabled, session = await asyncio.gather(
+                chain.query("Session", "Validators", at=head.hash),
+                chain.query("Session", "DisabledValidators", at=head.hash),
+                chain.query("Session", "CurrentIndex", at=head.hash),
+            )
+        # Newer runtimes give a severity with each index.
+        off = {one[0] if isinstance(one, (list, tuple)) else one for one in disabled or ()}
+        rows = [made.ValidatorResource(account=name, disabled=place in off) for place, name in enumerate(names or ())]
+        data = made.ValidatorList(session=session or 0, validators=rows)
+        return ResourceAnswer[made.ValidatorList](as_of=as_of, data=data)
+
     async def call(self, asked: made.CallOfExtrinsic) -> ResourceAnswer[made.ExtrinsicCallResource]:
         """Return the call of an extrinsic. Raises NotFound, and ExtrinsicTooLarge."""
         async with self._access.use() as chain:

@@ -19,7 +19,7 @@ from offchain.gateway.api.sign_in_store import Identity, SignInStore
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.notification_rows import SubscriptionRow
 from offchain.indexer.tables import TABLES, columns
-from offchain.services.notifications.notices import Topic
+from offchain.services.notifications.notices import TOPICS, Topic
 from offchain.services.notifications.sending import MOST_URL, checked_url
 
 MOST_WEBHOOKS: Final = 5
@@ -34,7 +34,7 @@ class WebhookBody(Parameters):
         Field(max_length=MOST_URL, description="HTTPS URL at a public address."),
         AfterValidator(checked_url),
     ]
-    topics: Annotated[list[Topic], Field(min_length=1, max_length=5, description="What it is notified of.")]
+    topics: Annotated[list[Topic], Field(min_length=1, max_length=len(TOPICS), description="What it is notified of.")]
 
 
 class OneWebhook(Parameters):

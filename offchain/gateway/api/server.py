@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.local_http import HEAD_BYTES, http_url
+from offchain.adapters.metrics.prometheus_api import PrometheusApi
 from offchain.errors import GantryError, OurError
 from offchain.gateway.api import problems
 from offchain.gateway.api.action import ApiParts
@@ -31,6 +32,7 @@ from offchain.gateway.api.endpoints import ENDPOINTS, OPENAPI_PATH, STREAM_PATH,
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.models import NetworkResource, ResourceAnswer
+from offchain.gateway.api.monitoring import MonitoringApi
 from offchain.gateway.api.node_connections import NodeConnections
 from offchain.gateway.api.notifications import NotificationsApi
 from offchain.gateway.api.openapi import document_text
@@ -41,6 +43,7 @@ from offchain.gateway.api.report_models import ReportOf
 from offchain.gateway.api.reports import report_answer
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
+from offchain.indexer.queries import unsettled_leases
 from offchain.schema.manifest.types import ManifestError
 from offchain.services.log import EventLog
 
@@ -76,6 +79,8 @@ class ApiSettings:
     """The domain at which people reach the gateway, with its port if it is not 443; None: no sign-in."""
     operators: frozenset[str] = frozenset()
     """The accounts that have the role of an operator."""
+    prometheus: str | None = None
+    """URL of the Prometheus whose alerts operators see; None: none."""
     origins: frozenset[str] = frozenset()
     """The origins whose pages may read answers, beside the gateway's own."""
     development: bool = False
@@ -108,13 +113,16 @@ class ApiServer:
         self._limits = ClientLimits(requests_per_s=settings.requests_per_s, streams=settings.streams)
         self._exports = CsvExports(self._readers, self._limits.admit)
         self._sign_ins = None if settings.domain is None else SignInStore(settings.index)
-        sign_in = notifications = None
+        sign_in = notifications = monitoring = None
         if self._sign_ins is not None and settings.domain is not None:
             sign_in = SignIn(self._readers, self._sign_ins, settings.domain, settings.operators)
             notifications = NotificationsApi(self._readers, self._sign_ins)
-        self._node = None if open_chain is None else NodeConnections(open_chain)
+            if settings.prometheus is not None:
+                monitoring = MonitoringApi(self._readers, sign_in, PrometheusApi(settings.prometheus))
+        self._monitoring = monitoring
+        self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled)
         node = None if self._node is None else self._node.parts
-        self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values, notifications))
+        self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values, notifications, monitoring))
         self._relay = relay
         self._cors = CorsPolicy(settings.origins)
         self._console = ConsoleFiles(settings.console)
@@ -168,9 +176,14 @@ class ApiServer:
             await runner.cleanup()
             if self._node is not None:
                 await self._node.close()
+            if self._monitoring is not None:
+                await self._monitoring.close()
             await asyncio.to_thread(self._readers.close)
             if self._sign_ins is not None:
                 await asyncio.to_thread(self._sign_ins.close)
+
+    async def _unsettled(self, host: str) -> list[int]:
+        return await self._readers.read(lambda db: unsettled_leases(db, host))
 
     @property
     def stream_clients(self) -> int:

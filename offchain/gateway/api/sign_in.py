@@ -128,6 +128,15 @@ class SignIn:
         roles = [role for role in seen.roles if who.scopes is None or role in who.scopes]
         return _answer(seen, made.SessionResource(account=who.account, roles=roles, expires_ms=who.expires_ms))
 
+    async def require_role(self, who: Identity, role: made.Role) -> None:
+        """Raise NotAllowed unless the account has a role, and the key of a program the scope as well."""
+        roles = (await self.present(who)).data.roles
+        if role not in roles:
+            raise NotAllowed(
+                f"This is for the role {role}; {who.account} has {', '.join(roles) or 'none'} here.",
+                "Sign in with another account. The gateway's operator names operators (--http-operator).",
+            )
+
     async def end(self, who: Identity) -> ResourceAnswer[made.RevokedResource]:
         """Revoke a sign-in."""
         require_session(who)

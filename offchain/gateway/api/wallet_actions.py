@@ -85,6 +85,15 @@ WALLET_ACTIONS: Final = (
     ),
     ApiAction(
         "GET",
+        "/v1/validators",
+        "validators",
+        "The validators of the session at the last final block of the node.",
+        NoParameters,
+        one_answer_of(node_models.ValidatorList),
+        lambda api, _, __: api.records.validators(),
+    ),
+    ApiAction(
+        "GET",
         "/v1/blocks/{block}/extrinsics/{index}/call",
         "call_of_extrinsic",
         "The call of an extrinsic with its arguments, from the body of its block at the node.",

@@ -13,12 +13,14 @@ from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.reasons import sentence
 from offchain.services.event_text import time_text
 
-Topic = Literal["lease_ending", "lease_ended", "pod_moved", "host_degraded", "data_purge"]
+Topic = Literal["lease_ending", "lease_ended", "pod_moved", "host_degraded", "host_anomaly", "host_alert", "data_purge"]
 TOPICS: Final[Mapping[Topic, str]] = {
     "lease_ending": "a lease ends in a few hours, because its coins or its time are used up",
     "lease_ended": "a lease has ended, and why",
     "pod_moved": "a pod goes on at another host",
     "host_degraded": "a host went offline, was suspended, reported GPUs out of order, or lost a part of its bond",
+    "host_anomaly": "a host starts pods slowly, or its reputation falls",
+    "host_alert": "an alert of the operator's Prometheus about a host fires or is over",
     "data_purge": "the data of an ended rental will be removed",
 }
 _ENDS: Final = frozenset({"PodStarted", "ToppedUp", "Extended", "Suspended", "Resumed"})
@@ -51,7 +53,7 @@ class LeaseNotice:
 
 @dataclass(frozen=True, slots=True)
 class HostNotice:
-    """A notice for the provider of a host, and the tenants whose pods run there."""
+    """A notice for the provider of a host, and those of `host_degraded` also for the tenants whose pods run there."""
 
     topic: Topic
     host: str

@@ -6,23 +6,28 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.errors import OurError
 from offchain.indexer.notification_rows import DeliveryRow, SubscriptionRow
 from offchain.indexer.queries import open_for_reading
 from offchain.services import log
+from offchain.services.notifications.alerts import AlertReceiver, HostAlert
 from offchain.services.notifications.notices import Topic
 from offchain.services.notifications.sending import MailSender, NotDelivered, SmtpSettings, WebhookSender
 from offchain.services.notifications.store import MAILTO, MailSubscription, NotificationStore
 from offchain.services.runner import run_until_stopped
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 STEP_S: Final = 2.0
 _MOST_DUE: Final = 64
@@ -47,6 +52,20 @@ class NotifierSettings:
     before_ms: int
     mails: Sequence[MailSubscription] = ()
     smtp: SmtpSettings | None = None
+    alerts: tuple[str, int] | None = None
+    """Host and port where Alertmanager's webhooks are received; None: nowhere."""
+    alerts_token: str | None = field(default=None, repr=False)
+    metrics: tuple[str, int] | None = None
+    """Host and port where metrics are served; None: nowhere."""
+
+
+ANOMALOUS_HOSTS: Final = MetricDefinition(
+    "gantry_notifier_anomalous_hosts",
+    "gauge",
+    "Hosts with an anomaly in the last 24 hours of the chain, by anomaly.",
+    ("anomaly",),
+)
+METRICS: Final = (ANOMALOUS_HOSTS,)
 
 
 def read_mails(path: Path) -> list[MailSubscription]:
@@ -70,20 +89,37 @@ class Notifier:
         self._store = store
         self._hooks = hooks
         self._mail = mail
+        self._turn = asyncio.Lock()
+        """Held while the database is used."""
         self._log = log.EventLog("notifier")
 
     async def step(self, now_ms: int | None = None) -> None:
         """Read new events, and make one attempt of each delivery whose time has come."""
-        now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        while await asyncio.to_thread(self._store.step, now):
+        now = _now_ms() if now_ms is None else now_ms
+        while await self._stored(self._store.step, now):
             pass
-        due = await asyncio.to_thread(self._store.due, now, _MOST_DUE)
+        due = await self._stored(self._store.due, now, _MOST_DUE)
         done = await asyncio.gather(*(self._attempt(row, hook) for row, hook in due))
         for (row, _), reason in zip(due, done, strict=True):
             if reason is None:
-                await asyncio.to_thread(self._store.delivered, row)
-            elif not await asyncio.to_thread(self._store.failed, row, now):
+                await self._stored(self._store.delivered, row)
+            elif not await self._stored(self._store.failed, row, now):
                 self._log.warning("given_up", recipient=row.recipient, notice=row.notice, reason=reason)
+
+    async def take_alerts(self, alerts: Sequence[HostAlert]) -> None:
+        """Store the deliveries of alerts about hosts."""
+        known = await self._stored(self._store.take_alerts, alerts, _now_ms())
+        self._log.info("alerts", taken=known, of_unknown_hosts=len(alerts) - known)
+
+    def readings(self) -> Iterator[MetricReading]:
+        """Read the metrics of the notifier."""
+        for kind, hosts in self._store.anomalous_hosts.items():
+            yield ANOMALOUS_HOSTS.read(hosts, kind.value)
+
+    async def _stored(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Call the store in a thread, one call at a time."""
+        async with self._turn:
+            return await asyncio.to_thread(function, *arguments, **named)
 
     async def _attempt(self, row: DeliveryRow, hook: SubscriptionRow | None) -> str | None:
         """Return why an attempt failed; None if it succeeded."""
@@ -106,11 +142,23 @@ async def run_notifier(settings: NotifierSettings) -> None:
     mail = None if settings.smtp is None else MailSender(settings.smtp)
     with contextlib.closing(open_for_reading(settings.index, _WRITE_LIMIT_S)) as db:
         store = NotificationStore(db, settings.mails, settings.before_ms)
-        async with WebhookSender() as hooks, PeriodicJobs() as jobs:
+        async with WebhookSender() as hooks, contextlib.AsyncExitStack() as stack:
             notifier = Notifier(store, hooks, mail)
+            if settings.metrics is not None:
+                from offchain.adapters.metrics.server import MetricsServer  # noqa: PLC0415  (not always wanted)
+
+                await stack.enter_async_context(MetricsServer([notifier.readings]).listening(*settings.metrics))
+            if settings.alerts is not None:
+                receiver = AlertReceiver(settings.alerts_token or "", notifier.take_alerts)
+                out.info("alerts", url=await stack.enter_async_context(receiver.listening(*settings.alerts)))
+            jobs = await stack.enter_async_context(PeriodicJobs())
             jobs.add("notifications", notifier.step, STEP_S)
             out.info("started", index=db.name, mails=len(settings.mails), pid=os.getpid())
             await run_until_stopped(_forever, out)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 async def _forever() -> None:

@@ -10,12 +10,14 @@ from typing import Final
 from sqlalchemy import delete, func, select
 
 from offchain.backoff import backoff
+from offchain.core.host_anomalies import AnomalyKind, HostAnomalies
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
 from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.status import kept_from, last_block
 from offchain.indexer.tables import TABLES, columns
+from offchain.services.notifications.alerts import HostAlert
 from offchain.services.notifications.notices import (
     DropReminders,
     Effect,
@@ -59,6 +61,9 @@ class NotificationStore:
         self._db = db
         self._mails = mails
         self._before_ms = before_ms
+        self._anomalies = HostAnomalies()
+        self.anomalous_hosts: Mapping[AnomalyKind, int] = dict.fromkeys(AnomalyKind, 0)
+        """How many hosts have each anomaly, as of the last step."""
 
     def step(self, now_ms: int) -> bool:
         """Note what follows from the next events and from the chain's time; return whether more events wait.
@@ -76,11 +81,28 @@ class NotificationStore:
             first = max(int(stored) + 1, kept_from(self._db))
             events, upto = self._events(first, last.number)
             for seen in events:
-                for effect in effects_of(seen):
+                for effect in (*effects_of(seen), *self._anomalies_of(seen)):
                     self._apply(effect, seen.time_ms, now_ms)
             meta.note(self._db, meta.NOTIFIED_TO, upto)
             self._remind(last.time_ms if upto == last.number else None, now_ms)
+            if events:
+                counted = {kind: self._anomalies.hosts_with(kind, last.time_ms) for kind in AnomalyKind}
+                self.anomalous_hosts = counted
             return upto < last.number
+
+    def take_alerts(self, alerts: Sequence[HostAlert], now_ms: int) -> int:
+        """Note deliveries of alerts to the providers of their hosts; return how many alerts are about known hosts."""
+        host = columns(HostRow)
+        with self._db.transaction():
+            last = last_block(self._db)
+            names = {alert.host for alert in alerts}
+            providers = {row.host: row.provider for row in self._db.rows(HostRow, host.host.in_(sorted(names)))}
+            known = [alert for alert in alerts if alert.host in providers]
+            for alert in known:
+                about = {"host": alert.host, "alert": alert.name, "status": alert.status, "severity": alert.severity}
+                time_ms = 0 if last is None else last.time_ms
+                self._note(providers[alert.host], "host_alert", alert.about, alert.text, about, time_ms, now_ms)
+            return len(known)
 
     def due(self, now_ms: int, limit: int) -> list[tuple[DeliveryRow, SubscriptionRow | None]]:
         """Return deliveries whose time has come, with their webhook; None for an e-mail."""
@@ -119,7 +141,7 @@ class NotificationStore:
                 break
             taken, upto = taken + row.events, row.number
         event = columns(EventRow)
-        chosen = event.pallet.in_(("Tasks", "Leases", "Hosts"))
+        chosen = event.pallet.in_(("Tasks", "Leases", "Hosts", "Reputation"))
         rows = self._db.execute(
             select(TABLES[EventRow], block.time_ms)
             .where(event.block == block.number, event.block >= first, event.block <= upto, chosen)
@@ -127,6 +149,18 @@ class NotificationStore:
         )
         found = [(EventRow(*row[:-1]), row[-1]) for row in rows]
         return [Happened(e.block, e.place, time, e.pallet, e.name, json.loads(e.fields)) for e, time in found], upto
+
+    def _anomalies_of(self, seen: Happened) -> list[Effect]:
+        """Return the notices of anomalies that an event begins."""
+        fields, found = seen.fields, None
+        if (seen.pallet, seen.name) == ("Reputation", "Scored") and isinstance(fields.get("score_ppm"), int):
+            found = self._anomalies.scored(str(fields.get("host")), fields["score_ppm"], seen.time_ms)
+        elif (seen.pallet, seen.name) == ("Tasks", "PodStarted") and isinstance(fields.get("lease"), int):
+            for lease in self._db.rows(LeaseRow, columns(LeaseRow).lease == fields["lease"]):
+                found = self._anomalies.started(lease.host, seen.time_ms - lease.assigned_ms, seen.time_ms)
+        if found is None:
+            return []
+        return [HostNotice("host_anomaly", found.host, found.text, f"{seen.block}.{seen.place}")]
 
     def _apply(self, effect: Effect, time_ms: int, now_ms: int) -> None:
         reminder = columns(ReminderRow)
@@ -141,7 +175,7 @@ class NotificationStore:
                 for account in self._parties(lease):
                     self._note(account, topic, event, text, {"lease": lease, "event": event}, time_ms, now_ms)
             case HostNotice(topic, host, text, event):
-                for account in self._concerned(host):
+                for account in self._concerned(host, with_tenants=topic == "host_degraded"):
                     self._note(account, topic, event, text, {"host": host, "event": event}, time_ms, now_ms)
 
     def _remind(self, chain_ms: int | None, now_ms: int) -> None:
@@ -186,10 +220,12 @@ class NotificationStore:
         )
         return sorted({account for pair in found for account in pair})
 
-    def _concerned(self, host: str) -> list[str]:
+    def _concerned(self, host: str, *, with_tenants: bool) -> list[str]:
         """Return the provider of a host, and tenants whose leases there have not ended."""
         lease, task = columns(LeaseRow), columns(TaskRow)
         providers = self._db.execute(select(columns(HostRow).provider).where(columns(HostRow).host == host))
+        if not with_tenants:
+            return sorted(account for (account,) in providers)
         tenants = self._db.execute(
             select(task.tenant)
             .where(lease.host == host, lease.ended_ms.is_(None), task.task == lease.task)

@@ -184,6 +184,11 @@ async def test_a_statement_covers_the_days_that_were_chosen(here: Console) -> No
     await page.get_by_label("From (UTC day)").fill("2026-11-01")
     await page.get_by_role("button", name="Show").click()
     await expect(page).to_have_url(re.compile(r"from=2026-11-01"))
+    async with page.expect_download() as saving:
+        await page.get_by_role("link", name="Download as CSV").click()
+    saved = await (await saving.value).path()
+    assert saved.read_text(encoding="utf-8").startswith("block,")
+    assert (await page.pdf()).startswith(b"%PDF-"), "what the browser saves from the print dialog"
     await page.emulate_media(media="print")
     await expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
     await expect(page.get_by_text("Change of free coins")).to_be_visible()

@@ -7,7 +7,8 @@ import pytest
 from offchain.devnet.paths import ROOT
 from offchain.gateway.api.openapi import document
 
-TYPES = ROOT / "offchain" / "console" / "src" / "api" / "types.ts"
+API = ROOT / "offchain" / "console" / "src" / "api"
+TYPES = (API / "types.ts", API / "monitoring_types.ts")
 _INTERFACE = re.compile(r"^export interface (\w+)(?: extends (\w+))? \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (\w+)\??: ", re.MULTILINE)
 GENERIC = {"ResourceAnswer", "Page"}
@@ -16,7 +17,7 @@ RENAMED = {"ManifestErrorLine": "ManifestError"}
 
 
 def interfaces() -> dict[str, tuple[str | None, set[str]]]:
-    text = TYPES.read_text(encoding="utf-8")
+    text = "\n".join(file.read_text(encoding="utf-8") for file in TYPES)
     found = {name: (base or None, set(_FIELD.findall(body))) for name, base, body in _INTERFACE.findall(text)}
     return {name: value for name, value in found.items() if name not in GENERIC}
 

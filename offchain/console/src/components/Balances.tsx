@@ -11,8 +11,7 @@ import type { CallChoice } from "../wallet/calls.ts";
 import { CallDialog } from "./CallDialog.tsx";
 import { DataTable } from "./DataTable.tsx";
 import { Empty, Load } from "./loading.tsx";
-import { Amount, Tile } from "./parts.tsx";
-import { Wrong } from "./TaskActions.tsx";
+import { Amount, Tile, Wrong } from "./parts.tsx";
 
 const REFRESH_MS = 1_000;
 

@@ -8,7 +8,7 @@ import { axisTexts, formatAmount, SYMBOL } from "../lib/money.ts";
 const HEIGHT = 220;
 const HALF_DAY_S = 43_200;
 
-function colour(name: string): string {
+export function colour(name: string): string {
   // A canvas takes no variables, so the colour is read from an element that has it.
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;

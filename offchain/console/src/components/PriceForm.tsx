@@ -5,7 +5,7 @@ import type { Offer } from "../api/types.ts";
 import { formatAmount, parseAmount } from "../lib/money.ts";
 import { shortAddress } from "../lib/address.ts";
 import type { CallChoice } from "../wallet/calls.ts";
-import { Wrong } from "./TaskActions.tsx";
+import { Wrong } from "./parts.tsx";
 
 export function PriceForm(props: { offers: readonly Offer[]; onChoose: (call: CallChoice) => void }) {
   const [chosen, setChosen] = useState(0);

@@ -1,6 +1,5 @@
 /** What the tenant of a task can do with it now. */
 
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Lease, Task } from "../api/types.ts";
 import { digitsOf } from "../lib/bytes.ts";
@@ -8,6 +7,7 @@ import { parseAmount } from "../lib/money.ts";
 import { isFinal, variantName } from "../lib/states.ts";
 import type { CallChoice } from "../wallet/calls.ts";
 import { CallDialog } from "./CallDialog.tsx";
+import { Wrong } from "./parts.tsx";
 
 interface Chosen {
   title: string;
@@ -81,7 +81,7 @@ export function TaskActions(props: ActionsProps) {
         <NumberAction
           label="Number of pods"
           button="Scale"
-          parse={(text) => ({ pods: Math.round(positive(text)) })}
+          parse={(text) => ({ pods: wholeNumber(text) })}
           onChoose={(fields) => choose("Scale the service", { action: "task.scale", ...forTask, ...fields })}
         />
       )}
@@ -102,6 +102,11 @@ function positive(text: string): number {
   const value = Number(text);
   if (!(value > 0) || !Number.isFinite(value)) throw new Error(`“${text}” is no number above 0.`);
   return value;
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\s*[1-9]\d{0,5}\s*$/.test(text)) throw new Error(`“${text}” is no whole number above 0.`);
+  return Number(text);
 }
 
 /** A field with a button beside it; what is wrong with the value is said below. */
@@ -138,14 +143,6 @@ function NumberAction(props: {
       </label>
       <Wrong>{wrong}</Wrong>
     </form>
-  );
-}
-
-export function Wrong(props: { children: ComponentChildren }) {
-  return props.children === "" ? null : (
-    <p class="status status-bad" role="alert">
-      {props.children}
-    </p>
   );
 }
 

@@ -181,3 +181,12 @@ export function Tabs(props: { label: string; tabs: readonly Tab[]; current: stri
     </nav>
   );
 }
+
+/** What is wrong with the value of a field; nothing where it is empty. */
+export function Wrong(props: { children: ComponentChildren }) {
+  return props.children === "" ? null : (
+    <p class="status status-bad" role="alert">
+      {props.children}
+    </p>
+  );
+}

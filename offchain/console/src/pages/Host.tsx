@@ -1,16 +1,18 @@
 /** Hosts: the list, and one with its devices, prices, leases and events. */
 
+import { useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
 import type { Device, Event, Host, Lease, Offer, Page, ResourceAnswer } from "../api/types.ts";
 import { PageTable } from "../components/DataTable.tsx";
+import { DeviceHistory } from "../components/DeviceHistory.tsx";
 import { DeviceTable } from "../components/DeviceTable.tsx";
 import { EventList } from "../components/EventList.tsx";
 import { HostTable } from "../components/HostTable.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
-import { Address, Amount, Facts, Heading, Status, Time } from "../components/parts.tsx";
+import { Address, Amount, Facts, Heading, Status, Time, Wrong } from "../components/parts.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { isAddress, shortAddress } from "../lib/address.ts";
 import { HOST_STATUSES, hostPhrase, leasePhrase } from "../lib/states.ts";
@@ -23,6 +25,7 @@ export function Hosts() {
   const { query, route } = useLocation();
   const state = stateOf(query, DEFAULTS);
   const hosts = useResource<Page<Host>>(`/v1/hosts${apiQuery(state)}`);
+  const [wrong, setWrong] = useState("");
   const to = (change: Partial<typeof DEFAULTS>): string => urlWith("/hosts", { ...state, after: "", ...change });
   return (
     <>
@@ -46,11 +49,14 @@ export function Hosts() {
             maxLength={64}
             onChange={(event) => {
               const provider = event.currentTarget.value.trim();
-              if (provider === "" || isAddress(provider)) route(to({ provider }));
+              const isUsable = provider === "" || isAddress(provider);
+              setWrong(isUsable ? "" : `“${provider}” is no address. It has 46 to 49 letters and digits.`);
+              if (isUsable) route(to({ provider }));
             }}
           />
         </label>
       </form>
+      <Wrong>{wrong}</Wrong>
       <HostTable of={hosts} pageHref={(after) => to({ after })} isFirst={state.after === ""} />
     </>
   );
@@ -88,6 +94,7 @@ export function HostPage() {
                 {(page) => <DeviceTable rows={page.data} />}
               </Load>
             </section>
+            <DeviceHistory host={data.host} provider={data.provider} />
             <section class="stack">
               <h2>Price list</h2>
               <Load of={offers} what="prices">

@@ -3,16 +3,22 @@
 import { useEffect, useState } from "preact/hooks";
 import { useAllPages, useBlock, useResource, useThrottled } from "../api/hooks.ts";
 import { useBlockTicks } from "../api/ticks.ts";
-import type { Device, Event, Host, Network, Page, ResourceAnswer, Task, TaskCount } from "../api/types.ts";
+import type { Device, Event, Host, Network, Offer, Page, ResourceAnswer, Task, TaskCount } from "../api/types.ts";
+import { CallDialog } from "../components/CallDialog.tsx";
 import { DataTable } from "../components/DataTable.tsx";
+import { HostGroups } from "../components/HostGroups.tsx";
 import { HostTable } from "../components/HostTable.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
+import { MonitoringPanel } from "../components/MonitoringPanel.tsx";
 import { Address, Facts, Hash, Heading, Status, Tile, Time } from "../components/parts.tsx";
+import { Validators } from "../components/Validators.tsx";
 import { findings, type HealthFacts } from "../lib/network_health.ts";
 import { schedulersFrom, type SchedulerState } from "../lib/schedulers.ts";
 import { hostPhrase, type Phrase, taskPhrase } from "../lib/states.ts";
 import { formatDuration } from "../lib/time.ts";
+import type { CallChoice } from "../wallet/calls.ts";
+import { useWallet } from "../wallet/session.ts";
 
 /** Lists of all hosts and devices are long on a large network. */
 const REFRESH_LONG_MS = 10_000;
@@ -43,11 +49,14 @@ export function Operator() {
   const network = useResource<ResourceAnswer<Network>>("/v1/network");
   const hosts = useAllPages<Host>("/v1/hosts?limit=500", MOST_HOST_PAGES);
   const devices = useAllPages<Device>("/v1/devices?limit=500", MOST_HOST_PAGES);
+  const offers = useAllPages<Offer>("/v1/offers?status=any&limit=500", MOST_HOST_PAGES);
+  const [chosen, setChosen] = useState<{ title: string; call: CallChoice } | null>(null);
+  const { signer } = useWallet();
   const counts = useResource<Page<TaskCount>>("/v1/tasks/counts");
   const queued = useResource<Page<Task>>("/v1/tasks?state=Queued&order=oldest&limit=500");
   const events = SCHEDULER_EVENTS.map(useSchedulerEvents);
   const refreshLong = useThrottled(() => {
-    for (const one of [hosts, devices, ...events]) one.reload();
+    for (const one of [hosts, offers, devices, ...events]) one.reload();
   }, REFRESH_LONG_MS);
   const stream = useBlockTicks(() => {
     for (const one of [network, counts, queued]) one.reload();
@@ -78,6 +87,7 @@ export function Operator() {
         <h2>Problems</h2>
         {hosts.data === null || block === null ? <p class="muted">Looking …</p> : <Findings facts={facts} />}
       </section>
+      <MonitoringPanel />
       <section class="stack">
         <h2>Tasks</h2>
         <ul class="tiles" aria-label="Tasks by state">
@@ -107,6 +117,25 @@ export function Operator() {
           )}
         </Load>
       </section>
+      {(hosts.data?.length ?? 0) > 0 && (
+        <HostGroups
+          hosts={hosts.data ?? []}
+          offers={offers.data ?? []}
+          account={signer?.address ?? null}
+          onChoose={(title, call) => setChosen({ title, call })}
+        />
+      )}
+      {chosen !== null && (
+        <CallDialog
+          {...chosen}
+          onClose={() => setChosen(null)}
+          onFinal={() => {
+            hosts.reload();
+            offers.reload();
+          }}
+        />
+      )}
+      <Validators />
       <section class="stack">
         <h2>Network</h2>
         <Load of={network} what="the network">

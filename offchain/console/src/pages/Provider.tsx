@@ -11,7 +11,8 @@ import { Simulated } from "../components/DeviceTable.tsx";
 import { HostHealth } from "../components/HostHealth.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
-import { Address, Amount, Heading, Status, Tile, Time } from "../components/parts.tsx";
+import { Address, Amount, Heading, Status, Tile, Time, Wrong } from "../components/parts.tsx";
+import { HostGroups } from "../components/HostGroups.tsx";
 import { PriceForm } from "../components/PriceForm.tsx";
 import { isAddress } from "../lib/address.ts";
 import { earningsByDay } from "../lib/earnings.ts";
@@ -37,6 +38,7 @@ export function Provider() {
   const { query, route } = useLocation();
   const { signer } = useWallet();
   const account = query["account"] ?? signer?.address ?? "";
+  const [wrong, setWrong] = useState("");
   return (
     <>
       {account === "" ? (
@@ -50,6 +52,7 @@ export function Provider() {
             onSubmit={(event) => {
               event.preventDefault();
               const asked = String(new FormData(event.currentTarget).get("account") ?? "").trim();
+              setWrong(isAddress(asked) ? "" : `“${asked}” is no address. It has 46 to 49 letters and digits.`);
               if (isAddress(asked)) route(urlWith("/provider", { account: asked }));
             }}
           >
@@ -59,6 +62,7 @@ export function Provider() {
             </label>
             <button type="submit">Show</button>
           </form>
+          <Wrong>{wrong}</Wrong>
         </>
       ) : (
         <Dashboard account={account} isOwn={account === signer?.address} />
@@ -110,6 +114,14 @@ function Dashboard(props: { account: string; isOwn: boolean }) {
           }
         </Load>
       </section>
+      {props.isOwn && (hosts.data?.length ?? 0) > 1 && (
+        <HostGroups
+          hosts={hosts.data ?? []}
+          offers={offers.data ?? []}
+          account={props.account}
+          onChoose={(title, call) => setChosen({ title, call })}
+        />
+      )}
       <section class="stack">
         <h2>Prices beside the market</h2>
         <Load of={offers} what="prices">

@@ -1,0 +1,50 @@
+/** What the API answers about monitoring; compared with the OpenAPI document like types.ts. */
+
+export interface Alert {
+  name: string;
+  state: "pending" | "firing";
+  severity: string;
+  summary: string;
+  runbook: string;
+  since_ms: number;
+  job: string | null;
+  instance: string | null;
+  host: string | null;
+}
+
+export interface MonitoredProcess {
+  job: string;
+  instance: string;
+  host: string | null;
+  up: boolean;
+  waiting_calls: number | null;
+  dead_letters: number | null;
+}
+
+export interface Monitoring {
+  alerts: Alert[];
+  processes: MonitoredProcess[];
+}
+
+export interface DeviceSeries {
+  device: number;
+  utilisation_percent: (number | null)[];
+  temperature_celsius: (number | null)[];
+  power_watts: (number | null)[];
+  sm_clock_mhz: (number | null)[];
+}
+
+export interface DeviceHistory {
+  times_ms: number[];
+  devices: DeviceSeries[];
+}
+
+export interface Validator {
+  account: string;
+  disabled: boolean;
+}
+
+export interface ValidatorList {
+  session: number;
+  validators: Validator[];
+}

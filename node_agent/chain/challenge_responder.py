@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, Protocol
 
 from node_agent.chain.challenge_proofs import ChallengeProofs
@@ -175,7 +177,8 @@ class ChallengeResponder:
         self._note_step(step, view)
         self._say(number, step)
         if step in _WORK:
-            self._work = asyncio.create_task(self._try(step, number, record, terms, device, final, view.proof, agent))
+            work = partial(self._do, step, number, record, terms, device, final, view.proof, agent)
+            self._work = asyncio.create_task(self._try(number, work))
         elif step is ChallengeStep.SERVE:
             await self._session.release()
 
@@ -211,19 +214,9 @@ class ChallengeResponder:
             self._send_until = {seed: record.until - VerificationParams.decode(params).answer_ms + terms.deadline_ms}
         return self._send_until[seed]
 
-    async def _try(
-        self,
-        step: ChallengeStep,
-        number: int,
-        record: ChallengeRecord,
-        terms: ChallengeTerms,
-        device: HostDevice,
-        final: BlockRef,
-        proof: HeldProof | None,
-        agent: CallHost,
-    ) -> None:
+    async def _try(self, number: int, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self._do(step, number, record, terms, device, final, proof, agent)
+            await work()
         except (ProofComputationError, BlocksPrunedError, WireError) as error:
             remedy = error.remedy if isinstance(error, ProofComputationError) else remedy_for(str(error))
             self._note(str(error), remedy)

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from node_agent.challenge.bundle import bundle
@@ -100,6 +100,15 @@ class ContainerProgram(ProofProgram):
             log.warning("the container of the challenge program is removed later: %s", error)
 
 
+@contextlib.contextmanager
+def _engine_errors() -> Iterator[None]:
+    """Raise errors of the engine as :class:`ProofComputationError`, with their cause."""
+    try:
+        yield
+    except DriverError as error:
+        raise ProofComputationError(str(error).rstrip(".")) from None
+
+
 class ContainerPrograms:
     """Starts the program in containers of one engine.
 
@@ -123,24 +132,18 @@ class ContainerPrograms:
         self._archive = archive
 
     async def check(self) -> None:
-        try:
+        with _engine_errors():
             await self._engine.info()
             await self._image_id()
-        except DriverError as error:
-            raise ProofComputationError(str(error).rstrip(".")) from None
 
     async def start(self, device: HostDevice, work: ChallengeWork) -> ContainerProgram:
-        try:
+        with _engine_errors():
             await self._clear()
             return await self._start(device, work)
-        except DriverError as error:
-            raise ProofComputationError(str(error).rstrip(".")) from None
 
     async def clear(self) -> None:
-        try:
+        with _engine_errors():
             await self._clear()
-        except DriverError as error:
-            raise ProofComputationError(str(error).rstrip(".")) from None
 
     async def close(self) -> None:
         await self._http.close()

@@ -11,12 +11,13 @@ import asyncio
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from node_agent.telemetry.hardware import HostDevice
 from offchain.schema.challenge.failures import remedy_for
-from offchain.schema.challenge.order import ChallengeWork
+from offchain.schema.challenge.order import ChallengeCommitment, ChallengeWork, read_commitment
+from offchain.schema.protocol.fields import canonical_json
 
 MOST_LINE: Final = 1 << 21
 """Longest line that is read from the program, in bytes."""
@@ -102,6 +103,19 @@ class ProofProgram(abc.ABC):
             except ValueError as error:
                 await self.close()
                 raise ProofComputationError(f"{kind}: {error}") from None
+
+    async def compute(self, seed: bytes, timeout_s: float) -> tuple[ChallengeCommitment, dict[str, float]]:
+        """Return the commitment of the proof for a seed, and the seconds of each part of its computation.
+
+        The program must be prepared. Raises :class:`ProofComputationError`, WireError for a malformed commitment.
+        """
+        answer = await self.ask({"type": "compute", "seed": seed.hex()}, timeout_s)
+        return read_commitment(canonical_json(answer["commitment"])), dict(answer["seconds"])
+
+    async def open(self, rows: Sequence[int], chains: Sequence[int], timeout_s: float) -> bytes:
+        """Return the opening of these rows and chains. Raises :class:`ProofComputationError`."""
+        answer = await self.ask({"type": "open", "rows": list(rows), "chains": list(chains)}, timeout_s)
+        return canonical_json(answer["opening"])
 
     async def _line(self) -> bytes:
         """Return the one line that answers an order; empty at the end of the output. Raises ValueError, OSError."""

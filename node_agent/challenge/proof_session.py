@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from node_agent.challenge.program_port import (
     COMPUTE_S,
@@ -14,8 +14,7 @@ from node_agent.challenge.program_port import (
     prepare_order,
 )
 from node_agent.telemetry.hardware import HostDevice
-from offchain.schema.challenge.order import ChallengeCommitment, ChallengeWork, read_commitment
-from offchain.schema.protocol.fields import canonical_json
+from offchain.schema.challenge.order import ChallengeCommitment, ChallengeWork
 
 READY_S: Final = 60.0
 """Timeout for the program's start."""
@@ -55,8 +54,7 @@ class ProofSession:
 
         Raises :class:`ProofComputationError`, WireError for a malformed commitment.
         """
-        answer = await self._ask({"type": "compute", "seed": seed.hex()}, COMPUTE_S + OPEN_S)
-        return read_commitment(canonical_json(answer["commitment"])), dict(answer["seconds"])
+        return await self._running().compute(seed, COMPUTE_S + OPEN_S)
 
     def keep(self, seed: bytes) -> None:
         """Note that the proof in the program's memory is the stored one."""
@@ -64,8 +62,7 @@ class ProofSession:
 
     async def open(self, rows: Sequence[int], chains: Sequence[int]) -> bytes:
         """Return the opening of these rows and chains. Raises :class:`ProofComputationError`."""
-        answer = await self._ask({"type": "open", "rows": list(rows), "chains": list(chains)}, OPEN_S)
-        return canonical_json(answer["opening"])
+        return await self._running().open(rows, chains, OPEN_S)
 
     async def release(self) -> None:
         """End the program, which frees the device."""
@@ -73,7 +70,7 @@ class ProofSession:
         if program is not None:
             await program.close()
 
-    async def _ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    def _running(self) -> ProofProgram:
         if self._program is None:
             raise ProofComputationError("the program has ended")
-        return await self._program.ask(order, timeout_s)
+        return self._program

@@ -13,9 +13,9 @@ from node_agent.challenge.program_port import (
     prepare_order,
 )
 from node_agent.telemetry.hardware import HostDevice
-from offchain.schema.challenge.order import ChallengeCommitment, ChallengeWork, MeasuredClass, read_commitment
+from offchain.schema.challenge.order import ChallengeCommitment, ChallengeWork, MeasuredClass
 from offchain.schema.challenge.sizing import SIMULATED_WORK
-from offchain.schema.protocol.fields import WireError, canonical_json
+from offchain.schema.protocol.fields import WireError
 
 SMALL_WORK: Final = ChallengeWork(256, 2, 256, 256, 4, 1024, 16)
 """Work whose result is compared with that of numpy."""
@@ -56,7 +56,7 @@ async def try_program(programs: ProgramSource, device: HostDevice) -> TrialResul
             )
         commitment, ready, seconds = await _commitment(program, work, backend_of(device))
         numbers = list(range(20))
-        await program.ask({"type": "open", "rows": numbers, "chains": numbers}, TRIAL_S)
+        await program.open(numbers, numbers, TRIAL_S)
     finally:
         await program.close()
     return TrialResult(str(ready["device"]), commitment.measured, seconds)
@@ -66,8 +66,8 @@ async def _commitment(
     program: ProofProgram, work: ChallengeWork, backend: str
 ) -> tuple[ChallengeCommitment, dict[str, Any], dict[str, float]]:
     ready = await program.ask(prepare_order(work, backend), PREPARE_S)
-    answer = await program.ask({"type": "compute", "seed": SEED.hex()}, TRIAL_S)
     try:
-        return read_commitment(canonical_json(answer["commitment"])), ready, dict(answer["seconds"])
+        commitment, seconds = await program.compute(SEED, TRIAL_S)
     except WireError as error:
         raise ProofComputationError(f"the program's commitment is malformed: {error}") from None
+    return commitment, ready, seconds

@@ -19,11 +19,12 @@ from statistics import median, median_high
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from offchain.schema.durations import DAY_MS
 from offchain.schema.protocol.gateway import is_gateway
 
 PEERS_A_ROUND = 3
 ROUND_MS = 600_000
-KEEP_MS = 24 * 3_600_000
+KEEP_MS = DAY_MS
 KEEP_SAMPLES = 24
 """For each peer: the newest samples of one day."""
 KEEP_PEERS = 64

@@ -12,11 +12,12 @@ from offchain.adapters.outbox.store import Store
 from offchain.errors import StoreCorrupt
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import Escrow, Usage
+from offchain.schema.durations import DAY_MS
 from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.receipt import Receipt, SignedReceipt, Totals
 from offchain.schema.protocol.receipt_bill import ended_bill, running_bill
 
-KEEP_MS = 30 * 24 * 3_600_000
+KEEP_MS = 30 * DAY_MS
 """Retention of usage and receipts of ended leases."""
 MOST_KEPT = 20_000
 """Most ended leases that are kept; the oldest are removed first."""

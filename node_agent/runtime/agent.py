@@ -52,6 +52,7 @@ from offchain.adapters.transport.port import Transport
 from offchain.errors import ChainBehind
 from offchain.ports import ChainPort
 from offchain.schema.chain_types.values import Call
+from offchain.schema.durations import HOUR_MS
 from offchain.schema.protocol.messages import Op
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ log = logging.getLogger(__name__)
 TICK_S = 5
 UPKEEP_S = 10
 TIDY_S = 3600
-FAR_OFF_MS = 3_600_000
+FAR_OFF_MS = HOUR_MS
 
 
 class NodeAgent:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from offchain.schema.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+
 
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: "1 attempt", "2 attempts"."""
@@ -15,7 +17,7 @@ def duration_text(ms: int) -> str:
     if ms == 0:
         return "0s"
     parts = []
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
+    for unit, size in (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", SECOND_MS), ("ms", 1)):
         count, ms = divmod(ms, size)
         if count:
             parts.append(f"{count}{unit}")

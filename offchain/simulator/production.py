@@ -31,6 +31,7 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
+from offchain.schema.durations import HOUR_MS
 from offchain.simulator.replay import TaskRun
 from offchain.simulator.trace import Arrival
 
@@ -195,7 +196,7 @@ def task_record(number: int, resources: Resources, account: str, *, max_rate_per
         unit=BillingUnit.SECOND,
         pods_min=1,
         max_rate_per_hour=max_rate_per_hour,
-        max_duration_ms=3_600_000,
+        max_duration_ms=HOUR_MS,
         deadline=None,
         priority=100,
         queue=b"default",

@@ -16,10 +16,11 @@ from offchain.core.disputes.judgement import Judgement, JudgementKind
 from offchain.core.disputes.rules import seat_of
 from offchain.core.verifier.duties import ADVANCE_MS, RETRY_MS, StoredVote
 from offchain.schema.chain_types._generated_chain import DisputePhase, DisputeRecord, MatterDispute, Vote
+from offchain.schema.durations import HOUR_MS
 
 EXECUTE_AGAIN_MS: Final = 30_000
 """Chain time after an execution that failed, before the next one."""
-WARN_EVERY_MS: Final = 3_600_000
+WARN_EVERY_MS: Final = HOUR_MS
 """Chain time between two warnings about one duty that waits for a person."""
 LAST_WARNING_PART: Final = 6
 """A duty that waits for a person is warned about once more when this part of the time is left."""

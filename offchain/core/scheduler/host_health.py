@@ -21,6 +21,7 @@ from offchain.core.scheduler.host_observations import (
     ObservationKind,
 )
 from offchain.core.scheduler.pod_request import PodShape
+from offchain.schema.durations import HOUR_MS
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -44,7 +45,7 @@ MAX_HOSTS: Final = 4096
 MAX_LEASES: Final = 4096
 """Observations that are remembered to be counted once: a block is seen twice, as the best and as final."""
 
-HALF_LIFE_MS: Final = 3_600_000
+HALF_LIFE_MS: Final = HOUR_MS
 """Of failures; reputation on the chain covers longer periods."""
 HALF_SCORE_LEVEL: Final = 2.0
 """The level with a score of one half."""
@@ -178,7 +179,7 @@ PodKind = PodShape | bytes
 
 FAILURES_BEFORE_COOLDOWN: Final = 2
 FIRST_COOLDOWN_MS: Final = 30_000
-LONGEST_COOLDOWN_MS: Final = 3_600_000
+LONGEST_COOLDOWN_MS: Final = HOUR_MS
 FORGET_AFTER_MS: Final = 2 * LONGEST_COOLDOWN_MS
 """Failures further apart are not counted together."""
 MAX_COOLDOWNS: Final = 4096

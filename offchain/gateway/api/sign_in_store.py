@@ -22,9 +22,10 @@ from offchain.indexer.database import IndexDatabase
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.sign_in_rows import ApiKeyRow, SessionRow, UsedNonceRow
 from offchain.indexer.tables import TABLES, columns
+from offchain.schema.durations import HOUR_MS
 
 T = TypeVar("T")
-SESSION_MS: Final = 3_600_000
+SESSION_MS: Final = HOUR_MS
 """How long a sign-in lasts."""
 MOST_SESSIONS: Final = 10
 """Sign-ins of an account; a further one ends the oldest."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, cast
 
 from pydantic import PlainValidator, ValidationInfo
 
+from offchain.schema.durations import DAY_MS, MINUTE_MS
 from offchain.schema.manifest import types
 from offchain.schema.manifest.mounts import container_path, mount_path
 from offchain.schema.manifest.section import (
@@ -305,7 +306,7 @@ class CheckpointSection(Section):
     path: Annotated[str | None, PlainValidator(mount_path)] = None
     every: Annotated[
         int | None,
-        PlainValidator(lambda at: bounded(at, parse_duration, "Write for example 10m or 1h30m", 60_000, 86_400_000)),
+        PlainValidator(lambda at: bounded(at, parse_duration, "Write for example 10m or 1h30m", MINUTE_MS, DAY_MS)),
     ] = None
 
     def spec(self) -> types.CheckpointSpec:

@@ -10,13 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
+from offchain.schema.durations import HOUR_MS
 from offchain.schema.manifest.values import check_address
 from offchain.schema.protocol import fields as read
 from offchain.schema.protocol.fields import WireError, decode, text_of
 from offchain.schema.protocol.operations import Op
 from offchain.schema.value_text import parse_utc_text, utc_text
 
-MOST_LIFE_MS: Final = 12 * 3_600_000
+MOST_LIFE_MS: Final = 12 * HOUR_MS
 MOST_SKEW_MS: Final = 300_000
 """How far the clock of the page may be ahead of the host's."""
 DELEGABLE: Final = (Op.LOGS, Op.RESULT, Op.EXEC)

@@ -17,6 +17,7 @@ from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, Subscri
 from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.status import kept_from, last_block
 from offchain.indexer.tables import TABLES, columns
+from offchain.schema.durations import HOUR_MS
 from offchain.services.notifications.alerts import HostAlert
 from offchain.services.notifications.notices import (
     DropReminders,
@@ -33,7 +34,7 @@ from offchain.services.notifications.notices import (
 
 MOST_ATTEMPTS: Final = 10
 FIRST_RETRY_MS: Final = 30_000
-LONGEST_RETRY_MS: Final = 3_600_000
+LONGEST_RETRY_MS: Final = HOUR_MS
 MOST_PENDING: Final = 1_000
 """Deliveries that wait for one recipient; further ones are dropped."""
 _MOST_EVENTS: Final = 2_000

@@ -60,9 +60,10 @@ def test_passwords_are_files():
         words = [*service.get("environment", {}).items(), *service.get("command", ())]
         assert "PASSWORD" not in str(words), name
         for secret in service.get("secrets", ()):
-            assert f"--password-file=/run/secrets/{secret}" in service["command"]
+            option = "alerts-token-file" if secret == "alerts-token" else "password-file"
+            assert f"--{option}=/run/secrets/{secret}" in service["command"]
     assert {name for name, service in SERVICES.items() if "secrets" in service} == {
-        *("scheduler", "scheduler-2", "settler", "settler-2", "verifier"),
+        *("scheduler", "scheduler-2", "settler", "settler-2", "verifier", "notifier"),
     }
 
 

@@ -46,28 +46,34 @@ class DevelopmentNode:
         self.data = folder / "data"
         self.port = ports.free()
         self.metrics_port = ports.free() if metrics else None
-        line = command(
-            found,
-            folder / "spec.json",
-            self.data,
-            *author,
-            *options,
-            rpc_port=self.port,
-            metrics_port=self.metrics_port,
-            pruning=pruning,
-        )
+        self._author = author
+        self._options = options
+        self._pruning = pruning
         env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
-        self._child = Child("node", line, log=folder, run=folder, env=with_certificates(env))
+        self._child = Child("node", (), log=folder, run=folder, env=with_certificates(env))
         self.pid = 0
 
     @property
     def url(self) -> str:
         return f"ws://{node_rpc.LOOPBACK}:{self.port}"
 
-    def start(self) -> None:
-        """Start it and wait until it answers. Raises DevnetError if it does not."""
+    def start(self, *, makes_blocks: bool = True) -> None:
+        """Start it and wait until it answers, with or without block production.
+
+        Raises DevnetError if it does not answer.
+        """
         if not self.data.exists():
             write_spec(self.found, self.folder, self.patch)
+        self._child.command = command(
+            self.found,
+            self.folder / "spec.json",
+            self.data,
+            *(self._author if makes_blocks else ()),
+            *self._options,
+            rpc_port=self.port,
+            metrics_port=self.metrics_port,
+            pruning=self._pruning,
+        )
         self.pid = self._child.start()
         limit = time.monotonic() + _START_SECONDS
         while node_rpc.genesis_hash(self.port) is None:

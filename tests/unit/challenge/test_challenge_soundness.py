@@ -20,7 +20,7 @@ from offchain.schema.challenge.order import OPENED, ChallengeWork, drawn_numbers
 from offchain.schema.challenge.page_graph import PageGraph, all_pages, chain_ends, page_graph
 from tests.support.challenge_samples import SEED, WORK, Proof, honest, no_limit, partial
 
-RUNS = 400
+RUNS = 160
 
 
 @pytest.fixture(scope="module")

@@ -185,10 +185,13 @@ async def test_text_is_pasted_and_copied(pods: ConsolePods, chrome: Browser) -> 
         await open_terminal(page)
         await page.evaluate("navigator.clipboard.writeText('echo pasted-text')")
         await page.get_by_role("button", name="Paste", exact=True).click()
+        # The terminal has the keyboard again once the text is there; before, Enter would press the button again.
+        await expect(rows(page)).to_contain_text("$ echo pasted-text")
         await page.keyboard.press("Enter")
         await expect(rows(page)).to_contain_text("pasted-text$ ")
         await page.evaluate("navigator.clipboard.writeText('echo by-key')")
         await page.keyboard.press("Control+Shift+V")
+        await expect(rows(page)).to_contain_text("$ echo by-key")
         await page.keyboard.press("Enter")
         await expect(rows(page)).to_contain_text("by-key$ ")
         await page.get_by_text("pasted-text", exact=True).last.dblclick(force=True)

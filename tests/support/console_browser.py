@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from offchain.devnet.paths import ROOT
 
@@ -39,6 +39,7 @@ def chromium() -> str:
 @asynccontextmanager
 async def browser() -> AsyncIterator[Browser]:
     """Run a browser without a window for the length of the block."""
+    expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
         # Chromium's sandbox does not run as root, and the pages are our own.
         found = await playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])

@@ -15,6 +15,7 @@ from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.local_http import parse_address
 from offchain.adapters.metrics.chain import ChainMetrics, OutboxMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
+from offchain.adapters.metrics.serving import serve_metrics
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.schema.manifest.values import GTY
 
@@ -111,11 +112,6 @@ async def serve_agent_metrics(
     address: str | None, chain: SubstrateChain, outbox: OutboxMetrics, devices: DeviceMetrics, agent: AgentMetrics
 ) -> AsyncIterator[None]:
     """Serve the metrics of an agent at `IP:PORT`; None: nowhere. Raises ListenError."""
-    if address is None:
-        yield
-        return
-    from offchain.adapters.metrics.server import MetricsServer  # noqa: PLC0415  (2 MiB that few agents need)
-
-    server = MetricsServer([ChainMetrics(chain), outbox, devices, agent], [devices.refresh])
-    async with server.listening(*parse_address(address, "metrics")):
+    where = None if address is None else parse_address(address, "metrics")
+    async with serve_metrics(where, [ChainMetrics(chain), outbox, devices, agent], [devices.refresh]):
         yield

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.metrics.chain import ChainMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
+from offchain.adapters.metrics.serving import serve_metrics
 from offchain.gateway.relay import Relay
 
 if TYPE_CHECKING:
@@ -66,13 +67,7 @@ async def serve_gateway_metrics(
     address: tuple[str, int] | None, chain: SubstrateChain, relay: Relay, api: ApiServer | None
 ) -> AsyncIterator[None]:
     """Serve the metrics of a gateway at host and port; None: nowhere. Raises ListenError."""
-    if address is None:
-        yield
-        return
-    from offchain.adapters.metrics.server import MetricsServer  # noqa: PLC0415  (slow to load, and not always wanted)
-
-    server = MetricsServer([ChainMetrics(chain), GatewayMetrics(relay, api)])
-    if api is not None:
-        api.on_duration = server.histogram(REQUEST_SECONDS).observe
-    async with server.listening(*address):
+    async with serve_metrics(address, [ChainMetrics(chain), GatewayMetrics(relay, api)]) as server:
+        if server is not None and api is not None:
+            api.on_duration = server.histogram(REQUEST_SECONDS).observe
         yield

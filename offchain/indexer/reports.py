@@ -113,7 +113,7 @@ class ReportLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class UsageReport:
     """Lines in the order of names and times, without names and periods of which nothing is known.
 
     `to_ms`: the end of the request, or the time of the last block if that is earlier. `last_name`: the name after which
@@ -126,7 +126,7 @@ class Report:
     last_name: str | None
 
 
-def make_report(db: IndexDatabase, asked: ReportRequest) -> Report:
+def make_report(db: IndexDatabase, asked: ReportRequest) -> UsageReport:
     """Return a report. Run it within :meth:`IndexDatabase.snapshot`. Raises BadReport."""
     _check(asked)
     last = last_block(db)
@@ -135,10 +135,10 @@ def make_report(db: IndexDatabase, asked: ReportRequest) -> Report:
     names = one or queries.next_names(db, asked.subject, asked.after, asked.limit)
     more = names[-1] if not one and len(names) == asked.limit else None
     if to_ms <= asked.from_ms or not names:
-        return Report(asked.from_ms, max(asked.from_ms, to_ms), [], more)
+        return UsageReport(asked.from_ms, max(asked.from_ms, to_ms), [], more)
     periods = _periods(asked.from_ms, to_ms, asked.group)
     lines = _lines(db, asked.subject, names, periods)
-    return Report(asked.from_ms, to_ms, lines, more)
+    return UsageReport(asked.from_ms, to_ms, lines, more)
 
 
 def _lines(db: IndexDatabase, subject: Subject, names: Sequence[str], periods: Sequence[Period]) -> list[ReportLine]:

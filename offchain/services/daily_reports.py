@@ -14,7 +14,7 @@ from offchain.files import replace_file
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.queries import open_for_reading
 from offchain.indexer.report_queries import Subject
-from offchain.indexer.reports import SUBJECTS, Report, ReportLine, ReportRequest, make_report
+from offchain.indexer.reports import SUBJECTS, ReportLine, ReportRequest, UsageReport, make_report
 from offchain.indexer.status import last_block
 from offchain.schema.durations import DAY_MS
 from offchain.services import log
@@ -25,7 +25,7 @@ _FILE_MODE: Final = 0o600
 _PAGE_NAMES: Final = 100
 
 
-def full_report(db: IndexDatabase, asked: ReportRequest) -> Report:
+def full_report(db: IndexDatabase, asked: ReportRequest) -> UsageReport:
     """Return all pages of a report as one."""
     lines: list[ReportLine] = []
     while True:
@@ -72,7 +72,7 @@ class DailyReports:
         return folder
 
 
-def _texts(subject: Subject, report: Report) -> Iterator[tuple[str, str]]:
+def _texts(subject: Subject, report: UsageReport) -> Iterator[tuple[str, str]]:
     yield "csv", csv_report(report)
     yield "html", html_report(f"Gantry report by {subject}", report)
     yield (

@@ -15,10 +15,9 @@ from offchain.errors import CheckFailed
 from offchain.ports import Call, ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls, storage
-from offchain.schema.manifest.values import format_amount
 from offchain.services.juror import call_of
 from offchain.services.record_views import TaskView
-from offchain.services.tenant_calls import check_reported, leases_of
+from offchain.services.tenant_calls import check_free, check_reported, leases_of
 from offchain.services.vote_files import VoteFiles
 
 
@@ -139,13 +138,8 @@ async def _check_verifier(chain: GantryChain, view: TaskView, account: str) -> N
 
 
 async def _check_stake(chain: GantryChain, account: str, stake: int, what: str) -> None:
-    free = (await chain.balance(account)).free
-    if free < stake:
-        raise CheckFailed(
-            f"the stake of {what} is {format_amount(stake)}, and {account} has {format_amount(free)}.",
-            "Transfer coins to it: gantry account transfer.",
-            code="no_coins",
-        )
+    hint = "Transfer coins to it: gantry account transfer."
+    await check_free(chain, account, stake, f"the stake of {what} is", hint, code="no_coins")
 
 
 def _word(vote: gen.Vote) -> str:

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.metrics.chain import ChainMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
+from offchain.adapters.metrics.serving import serve_metrics
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.indexer.engines import open_index
 from offchain.indexer.genesis import has_genesis_balances, read_genesis_balances, store_genesis_balances
@@ -64,7 +65,7 @@ async def run_indexer(
     try:
         await chain.connect()
         progress = IndexProgress(chain)
-        async with _serve_metrics(metrics, chain, progress), PeriodicJobs() as jobs:
+        async with serve_metrics(metrics, [ChainMetrics(chain), progress]), PeriodicJobs() as jobs:
             if report_folder is not None:
                 writer = DailyReports(address, report_folder)
                 jobs.add("daily-reports", lambda: asyncio.to_thread(writer.write_missing), REPORT_EVERY_S)
@@ -117,19 +118,6 @@ class IndexProgress:
         if self.writer is not None:
             yield ROWS.read(self.writer.rows_written)
             yield REDERIVING.read(self.writer.is_rederiving)
-
-
-@contextlib.asynccontextmanager
-async def _serve_metrics(
-    address: tuple[str, int] | None, chain: SubstrateChain, progress: IndexProgress
-) -> AsyncIterator[None]:
-    if address is None:
-        yield
-        return
-    from offchain.adapters.metrics.server import MetricsServer  # noqa: PLC0415  (slow to load, and not always wanted)
-
-    async with MetricsServer([ChainMetrics(chain), progress]).listening(*address):
-        yield
 
 
 def _log_writes(out: log.EventLog, progress: IndexProgress | None) -> OnWritten:

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any, Final
 
 from offchain.indexer.report_queries import WaitStatistics
-from offchain.indexer.reports import PPM, Report, ReportLine
+from offchain.indexer.reports import PPM, ReportLine, UsageReport
 from offchain.schema import terminal_escaping
 from offchain.schema.manifest.values import format_amount
 from offchain.services.csv_text import Cell, csv_text
@@ -67,12 +67,12 @@ def line_fields(line: ReportLine) -> dict[str, Any]:
     return asdict(line) | {"ends": dict(line.ends)} | more
 
 
-def csv_report(report: Report) -> str:
+def csv_report(report: UsageReport) -> str:
     """Return a report as CSV with a header."""
     return csv_text([CSV_COLUMNS, *map(_csv_line, report.lines)])
 
 
-def html_report(title: str, report: Report) -> str:
+def html_report(title: str, report: UsageReport) -> str:
     """Return a report as a page for people, without scripts."""
     rows = [
         "".join(f"<td>{escape(terminal_escaping.line(cell))}</td>" for cell in table_line(line))

@@ -136,13 +136,8 @@ def rate(view: TaskView, stars: int, pod: int | None) -> list[Call]:
 
 async def transfer(chain: ChainPort, sender: str, recipient: str, amount: int) -> list[Call]:
     """Transfer coins; the sender keeps what an account must have."""
-    free = (await GantryChain(chain).balance(sender)).free
-    if free < amount:
-        raise CheckFailed(
-            f"{sender} has {format_amount(free)}, less than {format_amount(amount)}.",
-            "Transfer less, or from another account.",
-            code="no_coins",
-        )
+    hint = "Transfer less, or from another account."
+    await check_free(GantryChain(chain), sender, amount, "the transfer is of", hint, code="no_coins")
     return [Call("Balances", "transfer_keep_alive", {"dest": recipient, "value": amount})]
 
 
@@ -156,14 +151,17 @@ async def move(chain: ChainPort, view: TaskView, to: str, pod: int | None) -> li
 
 
 async def _check_funds(chain: ChainPort, view: TaskView, amount: int) -> None:
-    """Raise CheckFailed if the tenant has not `amount` free."""
-    free = (await GantryChain(chain).balance(view.tenant)).free
+    """Raise CheckFailed if the tenant has not `amount` free for a deposit."""
+    hint = "Deposit less, or give it coins: gantry account transfer."
+    await check_free(GantryChain(chain), view.tenant, amount, "this deposits", hint, code="no_funds")
+
+
+async def check_free(chain: GantryChain, account: str, amount: int, what: str, hint: str, *, code: str) -> None:
+    """Raise CheckFailed if the account has not `amount` free. `what`: the words before the amount."""
+    free = (await chain.balance(account)).free
     if free < amount:
-        raise CheckFailed(
-            f"this deposits {format_amount(amount)}, and the account has {format_amount(free)} free.",
-            "Deposit less, or give it coins: gantry account transfer.",
-            code="no_funds",
-        )
+        text = f"{what} {format_amount(amount)}, and the account {account} has {format_amount(free)} free."
+        raise CheckFailed(text, hint, code=code)
 
 
 def _lasting_leases(view: TaskView, pod: int | None) -> list[LeaseView]:

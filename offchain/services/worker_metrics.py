@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.metrics.chain import AccountMetrics, ChainMetrics, OutboxMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading, MetricSource
+from offchain.adapters.metrics.serving import serve_metrics
 from offchain.adapters.outbox.store import Store
 from offchain.services.worker_state import WorkerState
 
@@ -101,11 +102,6 @@ async def serve_worker_metrics(
     state: WorkerState,
 ) -> AsyncIterator[None]:
     """Serve the metrics of these roles at host and port; None: nowhere. Raises ListenError."""
-    if address is None:
-        yield
-        return
-    from offchain.adapters.metrics.server import MetricsServer  # noqa: PLC0415  (slow to load, and not always wanted)
-
     balance = AccountMetrics(chain, account)
     sources: list[MetricSource] = [ChainMetrics(chain), balance, OutboxMetrics(store, account, state.outbox)]
     prepare = [balance.refresh]
@@ -115,8 +111,7 @@ async def serve_worker_metrics(
         tasks = SchedulerMetrics(state)
         sources.append(tasks)
         prepare.append(tasks.refresh)
-    server = MetricsServer(sources, prepare)
-    if "scheduler" in roles:
-        state.scheduled.on_cycle = server.histogram(CYCLE_SECONDS).observe
-    async with server.listening(*address):
+    async with serve_metrics(address, sources, prepare) as server:
+        if server is not None and "scheduler" in roles:
+            state.scheduled.on_cycle = server.histogram(CYCLE_SECONDS).observe
         yield

@@ -43,6 +43,15 @@ class _Kind(NamedTuple):
     hosts: int
 
 
+class _SilentHighs(highspy.Highs):
+    """A solver that prints nothing, not even its version when it is created."""
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        """Called by the constructor; prints the version unless output is off."""
+        self.silent()
+        super().enableCallbacks()
+
+
 class _Bound:
     """The program. Its unit of GPUs is a whole one."""
 
@@ -60,8 +69,7 @@ class _Bound:
             if shape.account:
                 self._by_account[shape.account][shape.gpu_milli] += shape.gpus
         self._shapes = list(self._positions)
-        self._lp = highspy.Highs()
-        self._lp.silent()
+        self._lp = _SilentHighs()
         self._accepted = {shape: self._lp.addVariable(lb=0, ub=len(at)) for shape, at in self._positions.items()}
         """[shape]: the number of its pods that are placed."""
         self._placed = [self._placed_on(kind) for kind in self._kinds]

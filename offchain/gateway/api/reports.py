@@ -9,7 +9,7 @@ from offchain.gateway.api.models import BlockReference, Page
 from offchain.gateway.api.parameters import encode_cursor
 from offchain.gateway.api.report_models import ReportLineResource, ReportOf
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.reports import Report, ReportRequest, make_report
+from offchain.indexer.reports import ReportRequest, UsageReport, make_report
 from offchain.services.report_text import HTML_POLICY, csv_report, html_report, line_fields
 
 
@@ -27,7 +27,7 @@ def report_text(db: IndexDatabase, asked: ReportOf) -> tuple[BlockReference, str
     return as_of(db), text, _next(made)
 
 
-def _made(db: IndexDatabase, asked: ReportOf) -> Report:
+def _made(db: IndexDatabase, asked: ReportOf) -> UsageReport:
     return make_report(
         db,
         ReportRequest(
@@ -42,7 +42,7 @@ def _made(db: IndexDatabase, asked: ReportOf) -> Report:
     )
 
 
-def _next(made: Report) -> str | None:
+def _next(made: UsageReport) -> str | None:
     return None if made.last_name is None else encode_cursor((made.last_name,))
 
 

@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
+from offchain.adapters.metrics.serving import serve_metrics
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.errors import OurError
 from offchain.indexer.notification_rows import DeliveryRow, SubscriptionRow
@@ -144,10 +145,7 @@ async def run_notifier(settings: NotifierSettings) -> None:
         store = NotificationStore(db, settings.mails, settings.before_ms)
         async with WebhookSender() as hooks, contextlib.AsyncExitStack() as stack:
             notifier = Notifier(store, hooks, mail)
-            if settings.metrics is not None:
-                from offchain.adapters.metrics.server import MetricsServer  # noqa: PLC0415  (not always wanted)
-
-                await stack.enter_async_context(MetricsServer([notifier.readings]).listening(*settings.metrics))
+            await stack.enter_async_context(serve_metrics(settings.metrics, [notifier.readings]))
             if settings.alerts is not None:
                 receiver = AlertReceiver(settings.alerts_token or "", notifier.take_alerts)
                 out.info("alerts", url=await stack.enter_async_context(receiver.listening(*settings.alerts)))

@@ -118,7 +118,7 @@ async def test_a_tenant_extends_tops_up_scales_and_stops_a_service(here: Console
 
     await wrong(page, "Top up by GTY", "1,5", "Top up", "“1,5” is no amount in GTY. Write it like 2.5.")
     await fill(page, "Top up by GTY", "90000000", "Top up")
-    await refused(page, ", and the account has")
+    await refused(page, "this deposits 90000000 GTY, and the account ")
     await fill(page, "Top up by GTY", "1.5", "Top up")
     await send(page)
     assert (await net.lease(task)).escrow.deposit == extended.deposit + GTY * 3 // 2

@@ -13,8 +13,8 @@ from verification_votes import NO, YES, committee
 from offchain.adapters.keys import ss58
 from offchain.ports import Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.chain_types import _generated_events as chain_events
 from offchain.schema.chain_types._generated_chain import calls, storage
+from tests.support import _generated_events as chain_events
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 OPENER = next(iter(VERIFIERS.values()))

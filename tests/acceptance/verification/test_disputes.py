@@ -11,8 +11,8 @@ from verification_votes import NO, YES, Committee, committee
 from offchain.adapters.chain.typed import GantryChain
 from offchain.ports import Block, Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.chain_types import _generated_events as chain_events
 from offchain.schema.chain_types._generated_chain import calls, storage
+from tests.support import _generated_events as chain_events
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CONTRACT, PHOTO = (bytes([number] * 32) for number in (22, 23))

@@ -10,7 +10,7 @@ from verification_roles import MINUTE_MS, SUDO, Roles
 from verification_votes import YES, ballot_of
 
 from offchain.schema.chain_types._generated_chain import ChallengeOutcome, calls
-from offchain.schema.chain_types._generated_events import VerificationChallengeClosed
+from tests.support._generated_events import VerificationChallengeClosed
 from tests.support.real_chain import by_sudo
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,8 +8,8 @@ from verification_dispute import disputed
 from verification_network import FEE, PRICE, Network, scenario
 from verification_roles import VERIFIERS, Roles
 
-from offchain.schema.chain_types import _generated_events as chain_events
 from offchain.schema.chain_types._generated_chain import ChallengeOutcome, DisputeOutcome, LeaveReason, calls, storage
+from tests.support import _generated_events as chain_events
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 STAYING, LEAVING = list(VERIFIERS.values())[:2], list(VERIFIERS.values())[2:]

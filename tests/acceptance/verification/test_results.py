@@ -11,8 +11,8 @@ from verification_roles import ANYONE, BOND, Roles
 
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.chain_types import _generated_events as chain_events
 from offchain.schema.chain_types._generated_chain import calls, storage
+from tests.support import _generated_events as chain_events
 from tests.support.chain_records import ANY_RATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -6,7 +6,7 @@ from verification_votes import Committee, committee
 
 from offchain.ports import Block, Signer
 from offchain.schema.chain_types._generated_chain import ChallengePhase, MatterChallenge, PenaltyReason, calls, storage
-from offchain.schema.chain_types._generated_events import (
+from tests.support._generated_events import (
     VerificationAnswerAwaited,
     VerificationChallengeOpened,
     VerificationVerifierPenalised,

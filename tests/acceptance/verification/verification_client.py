@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.errors import SubmitRefusal, SubmitRefused
 from offchain.ports import Block, BlockRef, Call, DispatchFailure, SignedExtrinsic, Signer
-from offchain.schema.chain_types._generated_events import GantryEvent, decode_event
 from offchain.schema.chain_types.values import StorageItem
+from tests.support._generated_events import GantryEvent, decode_event
 
 PATIENCE = 180.0
 """Seconds. A limit for a broken chain, not a measure of a good one."""

@@ -4,7 +4,7 @@ from verification_network import Job, Network
 
 from offchain.ports import Signer
 from offchain.schema.chain_types._generated_chain import MatterDispute, calls
-from offchain.schema.chain_types._generated_events import VerificationDisputeOpened
+from tests.support._generated_events import VerificationDisputeOpened
 
 LOG = bytes([21] * 32)
 """SHA-256 of the first piece of evidence."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from verification_roles import ANYONE
 
 from offchain.ports import Block
-from offchain.schema.chain_types import _generated_events as chain_events
 from offchain.schema.chain_types._generated_chain import ChallengeOutcome, LeaseBill, MatterDispute
+from tests.support import _generated_events as chain_events
 
 
 @dataclass

@@ -17,8 +17,8 @@ from offchain.adapters.chain.registration import sign_registration
 from offchain.ports import Block, Call, Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls, storage
-from offchain.schema.chain_types._generated_events import TasksSubmitted
 from offchain.schema.chain_types.ids import lease_id, task_key
+from tests.support._generated_events import TasksSubmitted
 from tests.support.chain_records import ANY_RATE, task_spec
 from tests.support.development_node import DevelopmentNode
 from tests.support.real_chain import by_sudo, plain

@@ -13,7 +13,7 @@ from verification_roles import VERIFIERS
 
 from offchain.ports import Block, Call, Signer
 from offchain.schema.chain_types._generated_chain import Ballot, MatterChallenge, MatterDispute, Vote, calls, storage
-from offchain.schema.chain_types._generated_events import (
+from tests.support._generated_events import (
     VerificationCommitteeDrawn,
     VerificationConfirmationAwaited,
     VerificationRevealsOpened,

@@ -87,7 +87,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FloodResult:
     """What the generator did. `sent`: extrinsics that were sent again included.
 
     `refused`: texts of the node's refusals; `cpu_share`: of one core, while it ran.
@@ -202,7 +202,9 @@ class _Lane:
         self.sent += 1
 
 
-def flood(port: int, lanes: Sequence[Sequence[bytes]], *, per_second: float, window: int, seconds: float) -> Report:
+def flood(
+    port: int, lanes: Sequence[Sequence[bytes]], *, per_second: float, window: int, seconds: float
+) -> FloodResult:
     """Send `per_second` extrinsics, never more than `window` between sent and included; one connection a lane.
 
     `lanes`: frames, each with its position in the lane as its number. The window keeps the pool below its limit: what
@@ -230,4 +232,4 @@ def flood(port: int, lanes: Sequence[Sequence[bytes]], *, per_second: float, win
         lane.close()
     refusals = sum((lane.refusals for lane in sending), Counter[str]())
     sent, answered = sum(lane.sent for lane in sending), sum(lane.answered for lane in sending)
-    return Report(sent, answered, refusals, took, cpu / took)
+    return FloodResult(sent, answered, refusals, took, cpu / took)

@@ -12,7 +12,7 @@ from chainbench import blocks, costs, signing
 from chainbench.blocks import Sustained
 from chainbench.costs import Costs
 from chainbench.driver import Stage
-from chainbench.flood import INHERENTS, NODE_OPTIONS, Report, flood, frame
+from chainbench.flood import INHERENTS, NODE_OPTIONS, FloodResult, flood, frame
 from chainbench.load import AUTHORING
 from chainbench.node import SLOT_SECONDS, preset_of, running
 from chainbench.progress import say
@@ -39,7 +39,7 @@ class Outcome:
     """
 
     sustained: Sustained
-    generator: Report
+    generator: FloodResult
     costs: Costs
     period_ms: int
     author_us: float

@@ -12,7 +12,7 @@ from table import MIB, Figure
 from chainbench import batched, costs, flat, heartbeats, mix, single, state
 from chainbench.blocks import Sustained
 from chainbench.costs import Costs
-from chainbench.flood import Report
+from chainbench.flood import FloodResult
 from chainbench.importing import Imported
 from chainbench.load import AUTHORING, IMPORTED, IMPORTING, Loaded
 from chainbench.progress import say
@@ -115,7 +115,7 @@ def _single(outcome: single.Outcome, pool_type: str | None) -> Found:
     return Found(figures, lines, {"single_tx_per_s": round(rate, 1), "single": facts})
 
 
-def _refusals(sent: Report) -> list[str]:
+def _refusals(sent: FloodResult) -> list[str]:
     return [f"  refused by the node {count} times, then sent again: {why}" for why, count in sent.refused.items()]
 
 

@@ -16,9 +16,9 @@ from offchain.core.scheduler.queue_definitions import queue_tree
 from offchain.errors import BadReply
 from offchain.ports import Call, ChainEvent
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.chain_types import _generated_events as typed_events
 from offchain.schema.chain_types.ids import lease_id, task_key, tasks_of_event
 from offchain.services.event_text import TaskBill, event_text, state_after
+from tests.support import _generated_events as typed_events
 from tests.support.chain_records import GTY, Tasks, host_record, task_spec
 from tests.support.fake_chain import FakeChain
 

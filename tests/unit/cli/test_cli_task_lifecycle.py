@@ -94,8 +94,8 @@ def test_until_when_volumes_are_kept_is_printed(world: World) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("top-up", "0", "99999999"), "this deposits 99999999 GTY, and the account has 1000 GTY free"),
-        (("extend", "0", "2000h"), "this deposits 2000 GTY, and the account has 1000 GTY free"),
+        (("top-up", "0", "99999999"), f"this deposits 99999999 GTY, and the account {CHARLIE} has 1000 GTY free"),
+        (("extend", "0", "2000h"), f"this deposits 2000 GTY, and the account {CHARLIE} has 1000 GTY free"),
         (("scale", "0", "3"), "the manifest of task 0 allows 1 to 2 pods, not 3"),
     ],
 )

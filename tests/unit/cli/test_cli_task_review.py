@@ -182,4 +182,4 @@ def test_coins_are_transferred(world: World) -> None:
 def test_more_coins_than_an_account_has_are_not_sent(world: World) -> None:
     status, _, err = world.run("account", "transfer", "//Bob", "5000", *WHO)
     assert status == 1
-    assert "has 1000 GTY, less than 5000 GTY" in err
+    assert f"the transfer is of 5000 GTY, and the account {CHARLIE} has 1000 GTY free" in err

@@ -199,9 +199,15 @@ async def test_an_odd_answer_of_prometheus_is_an_error_that_passes(tmp_path, pro
 
 async def test_a_prometheus_that_is_away_or_silent_is_waited_for_no_longer_than_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(prometheus_api, "TIMEOUT_S", 0.3)
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    silent = []
+    server = await asyncio.start_server(lambda _, writer: silent.append(writer), "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with serving(tmp_path, url) as client:
         assert (await client.look(ALICE))[0] == 503
+        assert silent
+        for writer in silent:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
         server.close()
         assert (await client.look(ALICE))[0] == 503

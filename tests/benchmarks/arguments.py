@@ -177,7 +177,7 @@ def read_arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an 
         "the HTTP API, its stream of events, metrics of many hosts, and the web console",
         "offers, lists: pages with filters at 10,000 hosts and 100,000 tasks. reads: mixed reads at a steady rate, "
         "answered by one core. streams: clients of the stream of events on a real node, and the idle gateway's memory. "
-        "scrape: metrics of 1,000 hosts; also Prometheus, if it is installed. page: the console's size, and Chromium, "
+        "scrape: metrics of 1,000 hosts in Prometheus. page: the console's size, and Chromium, "
         "if it is installed. Needs no Docker. About 4 minutes. Short: --part lists --hosts 1000 --tasks 10000.",
     )
     of_web.add_argument(

@@ -1,4 +1,4 @@
-"""Metrics of many hosts, scraped as Prometheus does it: what the hosts need for it, and what Prometheus needs."""
+"""Metrics of many hosts, scraped by Prometheus: what one host needs for a scrape, and what Prometheus needs for all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import yaml
 from fleet import child_program
-from main_job import BenchError, core_share, say, ticks
+from main_job import BenchError, core_share, ticks
 from table import Figure
 
 from offchain.devnet.ports import free
@@ -25,11 +25,15 @@ from offchain.devnet.ports import free
 HOSTS: Final = 1_000
 GPUS: Final = 8
 INTERVAL_S: Final = 15
+HOST_MS: Final = 15.0
+"""CPU time of a host for a scrape: 0.1 % of a core of that host."""
+PROMETHEUS_PERCENT: Final = 10.0
+"""Of one core, for all hosts."""
 _PATIENCE_S: Final = 120.0
 
 
 def measure(hosts: int, seconds: int) -> list[Figure]:
-    """Return shares of one core, in percent, over whole intervals of at least so many seconds."""
+    """Return CPU times over whole intervals of at least so many seconds. Raises BenchError without Prometheus."""
     return asyncio.run(_measure(hosts, -(-seconds // INTERVAL_S)))
 
 
@@ -41,31 +45,25 @@ async def _measure(hosts: int, rounds: int) -> list[Figure]:
         urls: list[str] = json.loads(line)
         program = shutil.which("prometheus")
         if program is None:
-            say("prometheus is not installed: a client of the benchmark scrapes, and Prometheus is not measured")
-        async with _scraper(program, urls) as scraper:
+            raise BenchError("Prometheus is not installed; install the package prometheus")
+        async with _prometheus(program, urls) as scraper:
             await asyncio.sleep(INTERVAL_S)
             began_s = time.monotonic()
-            before = {one: ticks(one) for one in (pid, *scraper)}
+            before = {one: ticks(one) for one in (pid, scraper)}
             await asyncio.sleep(rounds * INTERVAL_S)
             spent_s = time.monotonic() - began_s
-            shares = [core_share(one, was, spent_s) for one, was in before.items()]
-    figures = [Figure("scrape-hosts", "%", (shares[0],), 10)]
-    return figures + [Figure("scrape-prometheus", "%", (share,), 10) for share in shares[1:]]
+            of_hosts, of_prometheus = (core_share(one, was, spent_s) for one, was in before.items())
+    # All hosts' servers are one process: its CPU time in an interval is that of one scrape of each host.
+    host_ms = of_hosts / 100 * INTERVAL_S * 1000 / hosts
+    return [
+        Figure("scrape-host", "ms", (host_ms,), HOST_MS),
+        Figure("scrape-prometheus", "%", (of_prometheus,), PROMETHEUS_PERCENT),
+    ]
 
 
 @contextlib.asynccontextmanager
-async def _scraper(program: str | None, urls: list[str]) -> AsyncIterator[list[int]]:
-    """Scrape all hosts in each interval; yield the process id of Prometheus, if it does that."""
-    if program is None:
-        asking = asyncio.create_task(_ask(urls))
-        try:
-            yield []
-            if asking.done():
-                asking.result()
-        finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
-        return
+async def _prometheus(program: str, urls: list[str]) -> AsyncIterator[int]:
+    """Run Prometheus, which scrapes all hosts in each interval; yield its process id."""
     with tempfile.TemporaryDirectory(prefix="gantry-prometheus-") as folder:
         config, log = Path(folder) / "prometheus.yaml", Path(folder) / "log"
         targets = [urlsplit(url).netloc for url in urls]
@@ -82,7 +80,7 @@ async def _scraper(program: str | None, urls: list[str]) -> AsyncIterator[list[i
         ):
             try:
                 await _until_up(port, len(urls))
-                yield [process.pid]
+                yield process.pid
             finally:
                 process.terminate()
 
@@ -97,16 +95,3 @@ async def _until_up(port: int, hosts: int) -> None:
                 if found and int(found[0]["value"][1]) == hosts:
                     return
             await asyncio.sleep(0.5)
-
-
-async def _ask(urls: list[str]) -> None:
-    """Scrape the hosts one after the other, each once in an interval, without end."""
-    async with aiohttp.ClientSession() as session:
-        began_s, asked = time.monotonic(), 0
-        while True:
-            due_s = began_s + asked * INTERVAL_S / len(urls)
-            await asyncio.sleep(max(0.0, due_s - time.monotonic()))
-            async with session.get(urls[asked % len(urls)]) as answer:
-                await answer.read()
-                answer.raise_for_status()
-            asked += 1

@@ -19,6 +19,7 @@ from offchain.devnet import engine, node, node_rpc, ports
 from offchain.devnet.monitoring import MonitoringFolder, MonitoringPrograms
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.release import Binaries
+from offchain.devnet.verifiers import verifier_commands
 from offchain.files import part_of, replace_file
 from offchain.processes import command_line, die_with_parent, end, marked, read_record
 from offchain.supervisor import Child, Supervisor
@@ -101,7 +102,10 @@ class LocalNetwork:
         say: Callable[[str, str], None],
         genesis_patch: Mapping[str, Any] | None = None,
         monitoring: MonitoringPrograms | None = None,
+        *,
+        is_verified: bool = False,
     ) -> None:
+        """`is_verified`: whether the host answers challenges, of the verifiers that `start_verifiers` starts."""
         self.paths = paths
         self.binaries = binaries
         self.rpc_port = rpc_port
@@ -112,6 +116,7 @@ class LocalNetwork:
         self.engine_url = ""
         self.metrics = {name: f"127.0.0.1:{ports.free()}" for name in _MEASURED}
         """Where the processes serve metrics, by name."""
+        self.is_verified = is_verified
         self._programs = monitoring
         self._monitoring: MonitoringFolder | None = None
         if monitoring is not None:
@@ -135,12 +140,20 @@ class LocalNetwork:
         facts["metrics"] = {name: f"http://{address}/metrics" for name, address in self.metrics.items()}
         replace_file(self.paths.network_file, json.dumps(facts) + "\n", mode=0o644)
         options = self._agent_options()
+        if self.is_verified:
+            options.append("--answer-challenges")
         registration = self.begin("agent", "register", *_REGISTER, *options)
         self._start_workers(answers)
         self._image_loaded(image)
         host = self._start_agent(registration, options)
         if self._programs is not None and self._monitoring is not None:
             self._start_monitoring(self._programs, self._monitoring, host)
+
+    def start_verifiers(self) -> None:
+        """Start the verifiers. They challenge the host, so it is not in the way of a first task."""
+        for name, command in verifier_commands(self.paths.workers):
+            self.supervisor.add(Child(name, command, log=self.paths.log, run=self.paths.run, env=self._env))
+        self.say("Verifiers", "run: they challenge the host to prove its GPU")
 
     def start_base(self) -> str:
         """Start engine and node only, and return the genesis hash."""

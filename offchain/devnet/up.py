@@ -21,8 +21,11 @@ from offchain.devnet.network import TENANT, LocalNetwork, clean
 from offchain.devnet.node import LOCAL_GENESIS, merged, read_patch
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.release import binaries
+from offchain.devnet.verifiers import GENESIS as VERIFIED_GENESIS
 from offchain.processes import read_record, write_record
 
+_VERIFIED_WITHIN = "5m"
+"""For the first challenge. It takes about a minute."""
 _EXAMPLE = ROOT / "examples" / "primes.yaml"
 
 
@@ -49,6 +52,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         type=Path,
         metavar="FILE",
         help="JSON object that is merged over the development genesis, for example to shorten slots and periods",
+    )
+    parser.add_argument(
+        "--no-verifiers", action="store_true", help="run no verifiers, so that the host's GPU stays unproven"
     )
     parser.add_argument("--monitoring", action="store_true", help="also run Prometheus, Alertmanager and the notifier")
     parser.add_argument("--rpc-port", type=int, default=9944, metavar="N", help="port of the node's RPC (9944)")
@@ -95,11 +101,14 @@ def up(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached: int | None) -> None:
     hint = f"Stop what uses it, or choose another: scripts/up --rpc-port {options.rpc_port + 1}"
     ports.require_free(options.rpc_port, "for the node's RPC", hint)
-    patch = merged(LOCAL_GENESIS, {} if options.genesis_patch is None else read_patch(options.genesis_patch))
+    is_verified = not options.no_verifiers and not options.once
+    base = merged(LOCAL_GENESIS, VERIFIED_GENESIS if is_verified else {})
+    patch = merged(base, {} if options.genesis_patch is None else read_patch(options.genesis_patch))
     progress = StepProgress(began)
     say = progress.say
     monitoring = MonitoringPrograms.find() if options.monitoring else None
-    network = LocalNetwork(paths, binaries(from_source=options.from_source), options.rpc_port, say, patch, monitoring)
+    found = binaries(from_source=options.from_source)
+    network = LocalNetwork(paths, found, options.rpc_port, say, patch, monitoring, is_verified=is_verified)
     say("Release", "checked")
     try:
         network.start()
@@ -108,11 +117,15 @@ def _run(options: argparse.Namespace, paths: DevnetPaths, began: float, detached
         _show(report, as_json=options.json)
         if options.once:
             return
+        if is_verified:
+            network.start_verifiers()
         if detached is not None:
             _let_go(detached, paths.log / "supervisor.log", progress)
         else:
             say("Network", "is up. Ctrl-C or scripts/down ends it; scripts/gantry talks to it")
         with contextlib.suppress(_Stop):
+            if is_verified:
+                _await_proof(network)
             while True:
                 network.supervisor.wait(3600)
     finally:
@@ -139,6 +152,15 @@ def _demo(network: LocalNetwork, progress: StepProgress) -> dict[str, Any]:
         raise DevnetError("the example did not succeed", f"The reason is above; logs are in {network.paths.log}")
     progress.say("Task", "settled")
     return outcome | {"seconds": progress.timeline["Task"], "timeline": progress.timeline}
+
+
+def _await_proof(network: LocalNetwork) -> None:
+    """Supervise the network until the host has answered its first challenge, and print the outcome."""
+    status, _ = network.run("host", "wait", "--attested", "--timeout", _VERIFIED_WITHIN)
+    if status == 0:
+        network.say("Host verified", "it proved its GPU to a committee of verifiers: gantry host list --attested")
+    else:
+        network.say("Host not verified", f"gantry host list shows why; logs are in {network.paths.log}")
 
 
 def _show(outcome: dict[str, Any], *, as_json: bool) -> None:

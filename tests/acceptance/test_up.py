@@ -42,6 +42,21 @@ def test_once_ends_with_one_object_and_leaves_only_logs(scripts: Scripts) -> Non
     assert scripts.left() == []
 
 
+def test_the_host_is_verified_by_a_challenge_while_the_network_is_up(scripts: Scripts) -> None:
+    process = scripts.start_up()
+    lines = read_until(process.stderr, "Host verified")
+    assert any(line.startswith("Verifiers") for line in lines)
+    # Its heartbeats and the demo's pods were not disturbed by the challenge.
+    host = json.loads(scripts.run("gantry", "host", "list", "--attested", "--json").stdout)
+    assert host["status"] == "Online"
+    assert host["challenged"] is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert scripts.left() == []
+
+
 def test_ctrl_c_in_the_middle_of_starting_leaves_nothing(scripts: Scripts) -> None:
     process = scripts.start_up()
     read_until(process.stderr, "Demo image")
@@ -82,6 +97,7 @@ STAGES = (
     "Agent",
     "Host online",
     "Task",
+    "Verifiers",
 )
 """Lines of scripts/up, in the order of a usual start."""
 

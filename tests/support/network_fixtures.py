@@ -47,7 +47,7 @@ def state(request: pytest.FixtureRequest) -> Iterator[Path]:
         folder = Path(made) / "net"
         env = {**os.environ, "GANTRY_STATE": str(folder), "GANTRY_ALLOW_REGISTRY": f"http://{ALLOWED_REGISTRY}"}
         genesis = write_fast_genesis(Path(made) / "genesis.json")
-        options = ("--detach", f"--rpc-port={free()}", f"--genesis-patch={genesis}")
+        options = ("--detach", "--no-verifiers", f"--rpc-port={free()}", f"--genesis-patch={genesis}")
         up = subprocess.run(
             [ROOT / "scripts/up", *options],
             env=env,

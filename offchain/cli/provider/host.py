@@ -167,13 +167,15 @@ def challenge(address: str, device: int, lease: int | None, common: options.Comm
 @host.command()
 @options.common(json=False)
 @click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="How many hosts.")
+@click.option("--attested", is_flag=True, help="Only hosts whose GPUs were all proven genuine by challenges.")
 @click.option("--timeout", default="60s", show_default=True, metavar="TIME", help="How long to wait.")
-def wait(count: int, timeout: str, common: options.CommonOptions) -> None:
+def wait(count: int, attested: bool, timeout: str, common: options.CommonOptions) -> None:
     """Wait until hosts are online. Useful in scripts that start a network.
 
     \b
-    Example:
+    Examples:
       gantry host wait --count 2 --timeout 90s
+      gantry host wait --attested --timeout 5m
     """
     try:
         seconds = parse_duration(timeout) / 1000
@@ -187,7 +189,7 @@ def wait(count: int, timeout: str, common: options.CommonOptions) -> None:
                 async with asyncio.timeout(seconds):
                     async for head in chain.best():
                         hosts = await read_hosts(chain, head.hash)
-                        online = sum(view.status == "Online" for view in hosts)
+                        online = sum(view.status == "Online" and (not attested or _is_attested(view)) for view in hosts)
                         if online >= count:
                             return online
         return online
@@ -195,10 +197,14 @@ def wait(count: int, timeout: str, common: options.CommonOptions) -> None:
     online = run(work())
     if online < count:
         raise CliError(
-            f"online hosts after {timeout}: {online} of {count}.",
+            f"online hosts{' with proven GPUs' if attested else ''} after {timeout}: {online} of {count}.",
             "gantry host list shows the status of each; an agent's log says why it is not online.",
             code="timeout",
         )
+
+
+def _is_attested(view: HostView) -> bool:
+    return bool(view.devices) and all(device["attested"] for device in view.devices)
 
 
 def _status_text(view: HostView) -> str:

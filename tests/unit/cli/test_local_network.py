@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image, engine, node, ports, up
 from offchain.devnet.__main__ import main as local_main
 from offchain.devnet.network import clean, network_supervisor
 from offchain.devnet.paths import DevnetError, DevnetPaths
 from offchain.devnet.release import binaries
+from offchain.devnet.verifiers import GENESIS, VERIFIERS, verifier_commands
 from offchain.files import part_of
 from offchain.processes import end, read_record, start_time, write_record
 from offchain.supervisor import Child
@@ -237,6 +239,19 @@ def test_the_demo_image_is_the_same_bytes_every_time() -> None:
         if "bin/busybox" in there:
             assert tar.getmember("bin/httpd").linkname == "busybox"
             assert tar.getmember("bin/sh").isfile()
+
+
+def test_the_verifiers_addresses_are_those_of_their_accounts() -> None:
+    for account, address in VERIFIERS.items():
+        assert from_uri(account).address == address
+    assert GENESIS["verification"]["verifiers"] == [from_uri(account).address for account in VERIFIERS]
+
+
+def test_each_verifier_has_an_account_and_a_folder_of_its_own(tmp_path: Path) -> None:
+    commands = dict(verifier_commands(tmp_path))
+    options = [set(command[4:]) for command in commands.values()]
+    assert list(commands) == ["verifier-1", "verifier-2", "verifier-3"]
+    assert options[0] & options[1] & options[2] == {"--challenge-budget=10"}
 
 
 @pytest.mark.parametrize("arguments", [["--rpc-port", "0"], ["--rpc-port", "x"], ["--once", "--detach"], ["--two"]])

@@ -18,7 +18,6 @@ NETWORK_TESTS: Final = (
     "audit_proofs",
     "console",
     "console_pods",
-    "alerts",
     "kills",
     "life",
     "gateway",
@@ -29,6 +28,7 @@ NETWORK_TESTS: Final = (
     "shares",
     "spot",
     "usage",
+    "alerts",
     "pruning",
 )
 WORKLOAD_TESTS: Final = ("autoscaler", "examples", "kinds", "rental", "services", "way")

@@ -16,8 +16,15 @@ VERIFIERS: Final[Mapping[str, str]] = {
 GENESIS: Final[Mapping[str, Any]] = {
     "verification": {
         "verifiers": list(VERIFIERS.values()),
-        # The chain requires more verifiers than two committees have seats, so that another committee can confirm.
-        "params": {"committeeSize": 1, "minVerifiers": len(VERIFIERS)},
+        "params": {
+            # The chain requires more verifiers than two committees have seats, so that another committee can confirm.
+            "committeeSize": 1,
+            "minVerifiers": len(VERIFIERS),
+            # The preset's times are for tests of the chain: too short for the blocks that draw the opening to be final.
+            "answerMs": 120_000,
+            "challengeCommitMs": 60_000,
+            "challengeRevealMs": 30_000,
+        },
     }
 }
 """Patch over the development preset for a network with these verifiers."""

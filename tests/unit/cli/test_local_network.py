@@ -249,7 +249,7 @@ def test_the_verifiers_addresses_are_those_of_their_accounts() -> None:
 
 def test_each_verifier_has_an_account_and_a_folder_of_its_own(tmp_path: Path) -> None:
     commands = dict(verifier_commands(tmp_path))
-    options = [set(command[4:]) for command in commands.values()]
+    options = [set(command[5:]) for command in commands.values()]
     assert list(commands) == ["verifier-1", "verifier-2", "verifier-3"]
     assert options[0] & options[1] & options[2] == {"--challenge-budget=10"}
 

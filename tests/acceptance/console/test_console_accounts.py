@@ -172,7 +172,7 @@ async def test_what_the_chain_would_refuse_is_said_before_signing(here: Console)
     await page.get_by_role("button", name="Review").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_role("alert").or_(dialog.get_by_text("This would be refused now"))).to_contain_text(
-        "less than"
+        "the transfer is of 5000 GTY, and the account"
     )
 
 

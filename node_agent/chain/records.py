@@ -15,9 +15,9 @@ from offchain.schema.chain_types._generated_chain import (
     LeaseStatePending,
     LeaseStateRetained,
     Survival,
-    VerificationPolicyAcceptance,
 )
 from offchain.schema.chain_types.escrow import ends_at
+from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STATES
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
@@ -77,7 +77,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, sta
         pod=record.pod,
         attempt=record.generation,
         kind=spec.kind,
-        redundant=not isinstance(spec.verification, VerificationPolicyAcceptance),
+        redundant=replicas_of(spec) > 0,
         status=LeaseStatus(record.state.tag),
         devices=tuple(record.devices),
         gpu_milli=spec.resources.gpus.milli,

@@ -37,9 +37,9 @@ from offchain.schema.chain_types._generated_chain import (
     LeaseStatePending,
     LeaseStateRetained,
     LeaseStateSuspended,
-    VerificationPolicyRedundant,
 )
 from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import ManifestError
 from offchain.schema.protocol.messages import Answer, Code, Op, Request
@@ -107,7 +107,7 @@ class HostRequests:
             )
         if request.op in INTO_POD or request.op is Op.DELIVER:
             _check_runs(request.lease, lease.record.state, request.op)
-        if request.op in CHANGES_POD and isinstance(lease.task.spec.verification, VerificationPolicyRedundant):
+        if request.op in CHANGES_POD and replicas_of(lease.task.spec):
             raise refused(
                 Code.UNSUPPORTED,
                 f"Lease {request.lease} is a replica: its result is compared with those of other hosts.",

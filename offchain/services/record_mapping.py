@@ -20,6 +20,7 @@ from offchain.core.values import (
     TaskState,
 )
 from offchain.schema.chain_types import _generated_chain as chain
+from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.chain_types.score import host_ppm
 
 LIVE_TASK_STATES = tuple(chain.IndexTag(state.value) for state in TaskState)
@@ -119,12 +120,6 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         replicas=replicas_of(spec),
         ended_on=_ended_on(task) if replicas_of(spec) else (),
     )
-
-
-def replicas_of(spec: chain.TaskSpec) -> int:
-    """Return how many results of a task are compared first; 0: they are not compared."""
-    policy = spec.verification
-    return policy.replicas if isinstance(policy, chain.VerificationPolicyRedundant) else 0
 
 
 def layout_of(spec: chain.TaskSpec) -> Layout:

@@ -14,13 +14,13 @@ from offchain.ports import ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.escrow import owed_by
 from offchain.schema.chain_types.reasons import SENTENCES, code, innermost, sentence
+from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.chain_types.score import host_ppm
 from offchain.schema.chain_types.suspension import Suspension, suspension_of
 from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STATES
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
 from offchain.services.event_text import state_phrase, state_text
-from offchain.services.record_mapping import replicas_of
 from offchain.services.replica_verdicts import ReplicaVerdict, verdict_of
 
 _PPM = 1_000_000

@@ -21,10 +21,11 @@ from offchain.core.values import Host, HostStatus, RetainedData, Task, TaskState
 from offchain.errors import CheckFailed
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec
+from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted, duration_text
 from offchain.services.event_text import time_text
-from offchain.services.record_mapping import host_of, is_comparable, layout_of, replicas_of
+from offchain.services.record_mapping import host_of, is_comparable, layout_of
 
 _NO_LIMIT = 1 << 127
 _ANY_SPEED = (1 << 32) - 1

@@ -15,7 +15,8 @@ from offchain.core.pricing import deposit, storage_rate_per_hour
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.errors import CheckFailed
 from offchain.ports import Call, ChainPort
-from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
+from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, calls
+from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.manifest.values import format_amount
 from offchain.services.record_mapping import host_of
 from offchain.services.record_views import LeaseView, TaskView, read_task
@@ -281,7 +282,7 @@ def _keeps_apart(spec: TaskSpec, view: TaskView, lease: LeaseView, host: str, pr
 
     The chain's rule: live leases count, and all leases of replicas whose results are compared.
     """
-    redundant = isinstance(spec.verification, VerificationPolicyRedundant)
+    redundant = replicas_of(spec) > 0
     by_provider = redundant or spec.placement.layout is Layout.PROVIDERS
     if not by_provider and spec.placement.layout is not Layout.HOSTS:
         return

@@ -22,13 +22,13 @@ from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec, calls
+from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.trace_ids import trace_id
 from offchain.services import feasibility
 from offchain.services.feasibility import FeasibilityReport, report_unsent
-from offchain.services.record_mapping import replicas_of
 from offchain.services.record_views import score_text
 from offchain.services.replica_verdicts import VERDICT_TEXTS
 from offchain.services.submit_checks import check_hosts, check_terms, read_conditions, task_of_spec

@@ -94,16 +94,25 @@ class ReplicaResults:
             while True:
                 try:
                     async for head in self._port.best():
-                        for held in self.held():
-                            await self._step(held, head, send)
+                        await self._step_all(head, send)
                 except (ChainUnreachable, BadReply, StoreStuck) as error:
                     log.debug("results of replicas wait: %s", error)
                 await asyncio.sleep(RETRY_S)
         finally:
             await self._tasks.close()
 
-    async def _step(self, held: HeldResult, head: BlockRef, send: SendCall) -> None:
-        step = reveal_step(await self._view(held, head))
+    async def _step_all(self, head: BlockRef, send: SendCall) -> None:
+        results = self.held()
+        if not results:
+            return
+        final = await self._port.finalized_head()
+        params = VerificationParams.decode(await self._port.query("Verification", "Params", (), head.hash))
+        now_ms = await self._chain.now_ms(head.hash)
+        for held in results:
+            await self._step(held, await self._view(held, head, final, now_ms, params.result_reveal_ms), send)
+
+    async def _step(self, held: HeldResult, view: RevealView, send: SendCall) -> None:
+        step = reveal_step(view)
         if step is RevealStep.FORGET:
             statement = "DELETE FROM replica_results WHERE lease = ? AND created_at_ms = ?"
             await self._store.write(lambda: self._store.writer.run(statement, held.lease, held.created_at_ms))
@@ -114,21 +123,12 @@ class ReplicaResults:
             self._sending.add(held.lease)
             self._tasks.run(self._reveal(held, send))
 
-    async def _view(self, held: HeldResult, head: BlockRef) -> RevealView:
-        task, chain = lease_parts(held.lease)[0], self._chain
-        final = await self._port.finalized_head()
-        at_best = await chain.read(storage.verification_results, task, at=head.hash)
-        at_final = await chain.read(storage.verification_results, task, at=final.hash)
-        params = VerificationParams.decode(await self._port.query("Verification", "Params", (), head.hash))
-        return RevealView(
-            held.lease,
-            held.commitment(self._host_key),
-            at_best,
-            at_final,
-            await self._is_over(held, final),
-            await chain.now_ms(head.hash),
-            params.result_reveal_ms,
-        )
+    async def _view(self, held: HeldResult, head: BlockRef, final: BlockRef, now_ms: int, reveal_ms: int) -> RevealView:
+        task = lease_parts(held.lease)[0]
+        at_best = await self._chain.read(storage.verification_results, task, at=head.hash)
+        at_final = await self._chain.read(storage.verification_results, task, at=final.hash)
+        is_over = await self._is_over(held, final)
+        return RevealView(held.lease, held.commitment(self._host_key), at_best, at_final, is_over, now_ms, reveal_ms)
 
     async def _is_over(self, held: HeldResult, final: BlockRef) -> bool:
         """Whether the lease has ended in a final block, or is not in the final chain although it is older."""

@@ -130,12 +130,12 @@ class AsyncTask:
         view = outcome.task
         if view.state != "Settled":
             raise TaskFailed(self.number, view.state_text, view.reason)
-        # Replicas that agree have equal results, of which one is enough.
-        fetched = set(outcome.results) if view.replicas is None or not outcome.results else {*range(view.pods_wanted)}
+        # Replicas that agree have equal results.
+        one_is_enough = view.replicas is not None and len(outcome.results) > 0
         for lease in view.result_leases if check else ():
             if lease.exit_code:
                 raise ProgramFailed(self.number, lease.pod, lease.exit_code, outcome.results.get(lease.pod))
-            if lease.result_digest is not None and lease.pod not in fetched:
+            if lease.result_digest is not None and lease.pod not in outcome.results and not one_is_enough:
                 raise ResultUnavailable(self.number, lease.pod)
         codes = {lease.pod: lease.exit_code for lease in view.result_leases if lease.exit_code is not None}
         return TaskResult(self.number, view.state, outcome.results, codes)

@@ -33,8 +33,12 @@ apt_install() { # what for, packages...
   step "$why" "installing $*"
   mkdir -p "$cache"
   log=$cache/apt.log
-  if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } \
-    >"$log" 2>&1 </dev/null; then
+  # Another process, such as unattended-upgrades, may hold the locks for a while. Where it holds that of the lists, it has
+  # just updated them.
+  if ! {
+    apt-get update || true
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"
+  } >"$log" 2>&1 </dev/null; then
     tail -n 5 "$log" >&2
     die "apt-get could not install $*" "Its output is in $log. Correct the cause, then run this again."
   fi
@@ -137,6 +141,12 @@ ensure_example_programs() {
   if command -v busybox >/dev/null 2>&1 && command -v dropbear >/dev/null 2>&1; then return; fi
   if [ -x /usr/sbin/dropbear ] && [ -x /bin/busybox ]; then return; fi
   if has_apt && is_root; then (apt_install "Programs of examples" busybox-static dropbear-bin) || true; fi
+}
+
+# The browser of the console's tests and benchmarks; sets chromium.
+ensure_chromium() {
+  command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || apt_install "Browser" chromium
+  chromium=$(command -v chromium || command -v chromium-browser)
 }
 
 # A registry for the tests of images. Its package is only unpacked: installed, it would start a service on this machine.

@@ -17,12 +17,14 @@ from offchain.indexer.status import index_status, kept_from
 from offchain.ports import ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import storage
-from offchain.schema.chain_types.score import beta_ppm, evidence_weight, host_ppm
+from offchain.schema.chain_types.score import HOST_PARTS, beta_ppm, evidence_weight, host_ppm
 from offchain.services.event_text import state_text
 from offchain.services.record_views import JsonView, text_of
 
 MOST_LEASES: Final = 1_000
 """Newest leases of a host whose disputes, comparisons and ratings are read from the index."""
+WHOLE_EVIDENCE: Final = 1_000_000
+"""Weight of one whole piece of evidence."""
 MOST_EVENTS: Final = 1_000
 """Newest events of each kind of evidence that are read from the index."""
 _HOST_EVENTS: Final = (
@@ -192,7 +194,7 @@ async def read_host_trust(
 
 
 def _parts(score: gen.HostScore) -> Iterable[EvidencePart]:
-    for part in ("completed", "verified", "uptime", "start_latency", "rating"):
+    for part, _ in HOST_PARTS:
         beta: gen.Beta = getattr(score, part)
         yield EvidencePart(part, beta.positive, beta.negative, beta_ppm(beta))
 

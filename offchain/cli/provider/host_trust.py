@@ -14,12 +14,12 @@ from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.indexer import queries
 from offchain.indexer.database import IndexFault
-from offchain.schema.chain_types.score import OBSERVATION
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
 from offchain.services.event_text import phrase, state_phrase, time_text
 from offchain.services.host_trust import (
     MOST_LEASES,
+    WHOLE_EVIDENCE,
     HostTrustView,
     TrustedDevice,
     TrustHistory,
@@ -92,7 +92,7 @@ def _print(view: HostTrustView) -> None:
             ("Score", f"{score or 'none yet'} after {counted(view.settled_leases, 'settled lease')}"),
             ("Uptime", _uptime(view)),
             ("Bond", f"{format_amount(view.bond)} of {format_amount(view.bond_required)}"),
-            ("Faults", f"{view.provider_faults / OBSERVATION:g} held against its provider"),
+            ("Faults", f"{view.provider_faults / WHOLE_EVIDENCE:g} held against its provider"),
             ("Challenges", _challenges(view)),
             ("Last by verifiers", _time(view.last_challenge_by_verifier_ms, "never")),
             ("Last missed", _time(view.last_missed_ms, "none that counts")),
@@ -105,7 +105,7 @@ def _print(view: HostTrustView) -> None:
         parts = [
             (
                 part.part,
-                f"{part.ppm / OBSERVATION:.2f}",
+                f"{part.ppm / WHOLE_EVIDENCE:.2f}",
                 _weight(part.positive),
                 _weight(part.negative),
                 _PARTS[part.part],
@@ -191,4 +191,4 @@ def _response(wait_ms: int | None) -> str:
 
 
 def _weight(millionths: int) -> str:
-    return f"{millionths / OBSERVATION:.2f}"
+    return f"{millionths / WHOLE_EVIDENCE:.2f}"

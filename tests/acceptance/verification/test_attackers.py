@@ -17,7 +17,7 @@ from tests.support import _generated_events as chain_events
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 RIGHT, WRONG = result(1), result(2)
 START_TIMEOUT_MS = 36_000
-SHORT_JOB = replace(JOB, max_duration_ms=6_000)
+SHORT_JOB = replace(JOB, max_duration_ms=12_000)
 SERVICE = replace(JOB, kind=gen.TaskKind.SERVICE)
 
 
@@ -54,7 +54,7 @@ async def test_a_host_that_reports_a_start_and_computes_nothing_is_not_paid(net:
     job = await net.running(roles, of=SHORT_JOB)
     expire = calls.tasks_expire_lease(lease=job.leases[0])
     assert await client.outcomes((ANYONE, expire)) == ["Tasks.LeaseNotDepleted"]
-    await net.past(net.now.timestamp_ms + 6_000 + 6_000 + 1_000)
+    await net.past(net.now.timestamp_ms + 12_000 + 6_000 + 1_000)
     ended = (await client.do(ANYONE, expire)).one(chain_events.TasksLeaseEnded)
 
     assert [bill.paid for bill in ended.bills] == [0]

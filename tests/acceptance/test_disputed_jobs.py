@@ -25,7 +25,7 @@ from offchain.ports import Signer
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls, storage
 from offchain.schema.chain_types.ids import lease_id
-from offchain.schema.protocol.evidence import OUTPUT_FILE, RECEIPT_FILE, lease_member
+from offchain.schema.protocol.evidence import OUTPUT_FILE, RECEIPT_FILE, lease_member, own_member
 from offchain.schema.protocol.messages import Code
 from offchain.services.evidence import read_bundle
 from tests.support.chain_records import ANY_RATE
@@ -35,6 +35,7 @@ from tests.support.real_chain import PATIENCE, Chain, chain_of
 
 TENANT, STRANGER = from_uri("//Charlie"), from_uri("//One")
 DAVE, EVE, FERDIE = JURY = tuple(from_uri(f"//{name}") for name in ("Dave", "Eve", "Ferdie"))
+REPORT = b"7 is a prime, too"
 RIGHT, WRONG = "primes below 10: 4\n", "primes below 10: 5\n"
 GENESIS: dict[str, Any] = {
     "validators": {"slotMs": 600},
@@ -88,9 +89,11 @@ class Network:
         return task
 
     async def opened(self, task: int) -> disputes.StoredBundle:
-        """Dispute the task with the evidence that its host shows."""
+        """Dispute the task with the evidence that its host shows, and a file of the tenant."""
         output = self.folder / f"evidence-{task}.tar"
-        stored, _ = await disputes.open_dispute(self.chain.link, task, TENANT, output=output, quiet=True)
+        stored, _ = await disputes.open_dispute(
+            self.chain.link, task, TENANT, own={"report.txt": REPORT}, output=output, quiet=True
+        )
         return stored
 
     async def asked(self, task: int, signer: Signer) -> bytes:
@@ -178,8 +181,11 @@ async def evidence_is_for_the_tenant_and_the_jury(network: Network, task: int, m
 
     drawn = await network.events.until("CommitteeDrawn", matter=matter)
     assert set(drawn.fields["members"]) == {juror.address for juror in JURY}
-    shown = await disputes.fetch_evidence(network.chain.link, task, FERDIE, tuple(opened.fields["accused"]))
+    shown = await disputes.fetch_evidence(
+        network.chain.link, task, FERDIE, tuple(opened.fields["accused"]), opener=TENANT.address
+    )
     assert shown.digest == stored.bundle.digest, "a juror gets what the tenant named on the chain"
+    assert read_bundle(shown.data)[own_member("report.txt")] == REPORT
     with pytest.raises(HostRefused) as refused:
         await network.asked(task, STRANGER)
     assert refused.value.refusal.code is Code.NOT_ON_JURY

@@ -1,15 +1,18 @@
 """A host with a simulated GPU that answers challenges, in a process of its own, which can be killed at any moment.
 
-    python -m tests.support.challenged_host URL FOLDER PROVIDER [--cheat | --container ENGINE IMAGE] [--output TEXT]
+    python -m tests.support.challenged_host URL FOLDER PROVIDER
+        [--cheat | --device FILE | --container ENGINE IMAGE] [--output TEXT]
 
 Started again with the same folder, it is the same host. A host that cheats answers with a proof for another seed, as
-one that was computed in advance. With an engine and an image, its challenge program runs in a container. Pods run
+one that was computed in advance. Hosts with one file as their device have one GPU: it computes one proof at a time, and
+the file counts them. With an engine and an image, its challenge program runs in a container. Pods run
 without containers; their programs write the output and end.
 """
 
 import argparse
 import asyncio
 import contextlib
+import fcntl
 import logging
 import subprocess
 import sys
@@ -61,6 +64,34 @@ class CheatingProgram(ChildProgram):
         return {**answer, "commitment": {**answer["commitment"], "seed": order["seed"]}}
 
 
+class SharedDevicePrograms(ChildPrograms):
+    """Programs of a host whose GPU other hosts offer, too. `device`: the file that stands for the GPU."""
+
+    def __init__(self, folder: Path, device: Path) -> None:
+        super().__init__(folder)
+        self._device = device
+
+    async def start(self, device: HostDevice, work: ChallengeWork) -> ChildProgram:
+        return SharedDeviceProgram((await super().start(device, work)).process, self._device)
+
+
+class SharedDeviceProgram(ChildProgram):
+    """Computes while no other host uses the GPU."""
+
+    def __init__(self, process: asyncio.subprocess.Process, device: Path) -> None:
+        super().__init__(process)
+        self._device = device
+
+    async def ask(self, order: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        if order["type"] != "compute":
+            return await super().ask(order, timeout_s)
+        with self._device.open("ab", buffering=0) as gpu:
+            await asyncio.to_thread(fcntl.flock, gpu, fcntl.LOCK_EX)
+            answer = await super().ask(order, timeout_s)
+            gpu.write(b"proof\n")
+            return answer
+
+
 @contextlib.contextmanager
 def challenged_host(
     url: str,
@@ -69,14 +100,17 @@ def challenged_host(
     *,
     cheats: bool = False,
     container: tuple[str, str] | None = None,
+    device: Path | None = None,
     output: str = "",
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The host's process, which is killed at the latest in the end. Its log is beside its folder.
 
-    `container`: engine and image of the challenge program. `output`: what the programs of pods write.
+    `container`: engine and image of the challenge program. `device`: file of a GPU that other hosts have, too.
+    `output`: what the programs of pods write.
     """
     line = [sys.executable, "-m", "tests.support.challenged_host", url, str(folder), provider, f"--output={output}"]
     line += ["--cheat"] if cheats else []
+    line += [] if device is None else ["--device", str(device)]
     line += [] if container is None else ["--container", *container]
     with (
         folder.with_suffix(".log").open("ab") as out,
@@ -91,6 +125,8 @@ def challenged_host(
 def _programs(host: str, options: argparse.Namespace) -> ProgramSource:
     if options.cheat:
         return CheatingPrograms(options.folder)
+    if options.device is not None:
+        return SharedDevicePrograms(options.folder, options.device)
     engine, image = options.container
     return program_source(image, engine, host, options.folder)
 
@@ -141,6 +177,7 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("provider")
     parser.add_argument("--cheat", action="store_true")
+    parser.add_argument("--device", type=Path)
     parser.add_argument("--container", nargs=2, default=(None, None))
     parser.add_argument("--output", default="")
     asyncio.run(_run(parser.parse_args()))

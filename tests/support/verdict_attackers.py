@@ -71,8 +71,8 @@ def _verifier(run: ChallengeRun, name: str, attackers: frozenset[str]) -> Simula
 
 
 def withheld_fake(share: float, runs: int = RUNS) -> WithheldCount:
-    """Return the same for a host that answers with a proof for another seed."""
-    return withheld(share, ATTACK["precomputed"].plan, runs)
+    """Return the same for a host that claims a faster model than its device is."""
+    return withheld(share, ATTACK["fake-model"].plan, runs)
 
 
 def two_captured_chance(share: float) -> float:

@@ -38,7 +38,7 @@ NewestReceipt = Callable[[int], Awaitable[SignedReceipt | None]]
 
 async def check_juror(chain: GantryChain, lease: LeaseOfTask, request: Request) -> None:
     """Refuse the request unless its account is on the present jury of a dispute that accuses this lease."""
-    record = await _dispute(chain, lease.task.id)
+    record = await open_dispute(chain, lease.task.id)
     if record is None or lease.id not in record.accused:
         raise refused(
             Code.NOT_YOUR_LEASE,
@@ -91,7 +91,7 @@ class EvidenceRequests:
         self._made += 1
         try:
             lease = await self._ended_lease(request.lease)
-            record = await _dispute(self._chain, lease.task.id)
+            record = await open_dispute(self._chain, lease.task.id)
             is_juror = record is not None and is_on_jury(record, request.account)
             with_data = record is None or not is_juror or has_consent(record)
             receipt = await self._newest_receipt(lease.id)
@@ -157,7 +157,8 @@ class EvidenceRequests:
         return members
 
 
-async def _dispute(chain: GantryChain, task: int) -> DisputeRecord | None:
+async def open_dispute(chain: GantryChain, task: int) -> DisputeRecord | None:
+    """Return the open dispute about a task. Raises HostRefused if the node does not answer."""
     try:
         return await chain.read(storage.verification_disputes, task)
     except TheirError:

@@ -13,6 +13,7 @@ from node_agent.core.states import Pod
 from node_agent.drivers.port import Driver, DriverError, PodGone
 from node_agent.handlers.challenge_requests import check_committee
 from node_agent.handlers.checkpoint_requests import check_requesting_host
+from node_agent.handlers.evidence_files import check_files_party
 from node_agent.handlers.evidence_requests import check_juror
 from node_agent.logs.lines import (
     LineSplitter,
@@ -97,14 +98,8 @@ class HostRequests:
         lease = await self._lease(request.lease)
         tenant = lease.task.record.tenant
         if tenant != request.tenant and not await self._acts_for(request.tenant, tenant):
-            if request.op is Op.EVIDENCE:
-                await check_juror(self._chain, lease, request)
-                return
-            raise refused(
-                Code.NOT_YOUR_LEASE,
-                f"Lease {request.lease} does not belong to {request.tenant}, nor is that its tenant's proxy.",
-                "Sign with the account that submitted the task, or with a proxy of it of type Tenant.",
-            )
+            await self._check_stranger(lease, request)
+            return
         if request.op in INTO_POD or request.op is Op.DELIVER:
             _check_runs(request.lease, lease.record.state, request.op)
         if request.op in CHANGES_POD and replicas_of(lease.task.spec):
@@ -115,6 +110,19 @@ class HostRequests:
             )
         if request.op in OF_SNAPSHOTS:
             _check_has_snapshots(request.lease, lease.record.state, request.args)
+
+    async def _check_stranger(self, lease: LeaseOfTask, request: Request) -> None:
+        """Refuse a request about a lease of another account, unless it is one of a dispute about the lease."""
+        if request.op is Op.EVIDENCE:
+            await check_juror(self._chain, lease, request)
+        elif request.op is Op.EVIDENCE_FILES:
+            await check_files_party(self._chain, request, Code.NOT_YOUR_LEASE)
+        else:
+            raise refused(
+                Code.NOT_YOUR_LEASE,
+                f"Lease {request.lease} does not belong to {request.tenant}, nor is that its tenant's proxy.",
+                "Sign with the account that submitted the task, or with a proxy of it of type Tenant.",
+            )
 
     async def result(self, request: Request, session: Session) -> None:
         """Send the result whose digest is on chain, or is about to be."""

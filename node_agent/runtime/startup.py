@@ -19,6 +19,7 @@ from node_agent.challenge.sources import program_source
 from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.handlers.challenge_requests import ChallengeRequests
+from node_agent.handlers.evidence_files import EvidenceFiles
 from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.images.docker_engine import DockerImages
@@ -159,6 +160,7 @@ async def run_agent(settings: AgentSettings) -> None:
                 **EvidenceRequests(
                     GantryChain(link_chain), state, bound_to(asyncio.get_running_loop(), meter.newest)
                 ).handlers(),
+                **EvidenceFiles(GantryChain(link_chain), state.path).handlers(),
             },
             link=link,
             link_port=link_chain,

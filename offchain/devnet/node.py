@@ -105,11 +105,13 @@ def read_patch(file: Path) -> dict[str, Any]:
     return patch
 
 
-def write_spec(found: Binaries, folder: Path, patch: Mapping[str, Any] | None = None) -> Path:
+def write_spec(
+    found: Binaries, folder: Path, patch: Mapping[str, Any] | None = None, preset: str = "development"
+) -> Path:
     """Write the specification, with `patch` merged over the preset, to a file in this folder."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "spec.json"
-    file.write_text(chain_spec(found, patch=patch), encoding="utf-8")
+    file.write_text(chain_spec(found, patch=patch, preset=preset), encoding="utf-8")
     return file
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, select, tuple_
 
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.engines import open_index
@@ -128,6 +129,22 @@ def mentions(db: IndexDatabase, subject: str, limit: int) -> list[TimedEvent]:
     )
     if not found and (oldest := kept_from(db)):
         raise events_pruned(db, oldest)
+    return [TimedEvent(*one) for one in found]
+
+
+def mentions_of_kinds(
+    db: IndexDatabase, subjects: Sequence[str], kinds: Sequence[tuple[str, str]], limit: int
+) -> list[TimedEvent]:
+    """Return the newest events of these kinds (pallet and name) about any of these subjects, each once."""
+    event, mention = columns(EventRow), columns(MentionRow)
+    about = select(mention.block, mention.place).where(mention.subject.in_(subjects))
+    found = _newest_with_times(
+        db,
+        EventRow,
+        limit,
+        tuple_(event.block, event.place).in_(about),
+        tuple_(event.pallet, event.name).in_(kinds),
+    )
     return [TimedEvent(*one) for one in found]
 
 

@@ -37,6 +37,7 @@ from offchain.schema.protocol.evidence import (
 from offchain.schema.protocol.fields import WireError, canonical_json
 from offchain.schema.protocol.messages import Code
 from offchain.schema.protocol.receipt import SignedReceipt
+from offchain.services.evidence_files import FilesPlace, fetch_files
 
 FETCH_S: Final = 60.0
 """Timeout for the evidence of one host."""
@@ -45,8 +46,8 @@ BUSY_PAUSE_S: Final = 2.0
 _OF_HOSTS: Final = frozenset({LEASE_FILE, LOG_FILE, OUTPUT_FILE, RECEIPT_FILE})
 
 
-class EvidenceSource(Protocol):
-    """A connection to a host, as far as evidence is concerned."""
+class EvidenceSource(FilesPlace, Protocol):
+    """A connection to a host, as far as evidence is concerned; with the files of the opener."""
 
     async def evidence(self, lease: int) -> bytes:
         """Return the archive of evidence about an ended lease."""
@@ -76,9 +77,11 @@ async def collect(
     accused: Sequence[int],
     dial: OpenEvidenceSource,
     own: Mapping[str, bytes] | None = None,
+    opener: str | None = None,
 ) -> EvidenceBundle:
     """Return the evidence about these leases of a task. `own`: further files of the opener, by name.
 
+    `opener`: of the open dispute; its files are fetched from the hosts then, and `own` is not used.
     A host that sends nothing is no error: its leases are named in `problems`. Raises CheckFailed for too many or too
     large files.
     """
@@ -91,18 +94,21 @@ async def collect(
             "Leave out what jurors do not need, or cut it to the part that is wrong.",
             code="too_large",
         )
+    problems: list[str] = []
     members = {own_member(name): data for name, data in own.items()}
-    manifest = await chain.manifest(task.id)
-    if manifest is not None:
-        members[MANIFEST_FILE] = manifest
     leases = [lease for number in sorted(accused) if (lease := task.lease(number)) is not None]
+    if opener is not None:
+        members, wrong_files = await fetch_files(chain, leases, opener, dial)
+        problems += wrong_files
     # One at a time for each host, which makes few archives at once.
     turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
     found = await asyncio.gather(*(_of_host(chain, lease, dial, turns[lease.record.host]) for lease in leases))
-    problems = []
     for lease, (files, wrong) in zip(leases, found, strict=True):
         members |= {lease_member(lease.id, name): data for name, data in files.items()}
         problems += wrong
+    manifest = await chain.manifest(task.id)
+    if manifest is not None:
+        members[MANIFEST_FILE] = manifest
     genesis = await chain.port.genesis_hash()
     members[BUNDLE_FILE] = canonical_json(await asyncio.to_thread(_about, genesis, task, leases, manifest))
     try:

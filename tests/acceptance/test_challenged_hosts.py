@@ -117,6 +117,28 @@ async def test_verifiers_challenge_an_unverified_host_by_the_draw(network: Chall
         assert closed_at - opened_at <= WITHIN_MS
 
 
+async def test_one_gpu_behind_two_hosts_passes_challenges_at_different_times(network: ChallengeNetwork) -> None:
+    """Not caught: a device has no identity on the chain, and each proof shows access to a GPU at its own time."""
+    chain, gpu = network.chain, network.folder / "gpu"
+    with contextlib.ExitStack() as stack:
+        start_verifiers(network, stack)
+        folders = [network.folder / name for name in ("first", "second")]
+        for folder, provider in zip(folders, ("//Bob", "//Charlie"), strict=True):
+            stack.enter_context(challenged_host(chain.url, folder, provider, device=gpu))
+        hosts = [await network.online(folder) for folder in folders]
+        for host, provider in zip(hosts, (PROVIDER, OTHER), strict=True):
+            await chain.do(provider, calls.verification_open_challenge(host=host, device=0, lease=None))
+            _, opened = await network.until("ChallengeOpened", host=host)
+            await network.until("Answered", challenge=opened.fields["challenge"])  # the GPU is free again
+        for host in hosts:
+            _, closed = await network.until("ChallengeClosed", host=host)
+            assert closed.fields["outcome"] == "Passed"
+            record = await GantryChain(chain.link).host(host)
+            assert record is not None
+            assert record.devices[0].attested
+    assert gpu.read_bytes() == b"proof\n" * 2, "one GPU has computed both"
+
+
 async def _kill_after(event: asyncio.Task[Any], process: subprocess.Popen[bytes]) -> None:
     await event
     process.kill()

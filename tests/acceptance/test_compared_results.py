@@ -9,21 +9,20 @@ import contextlib
 import json
 import subprocess
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.adapters.chain.watcher import blocks_after
-from offchain.adapters.keys.signer import from_uri, load_host_key
+from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit.host_connection import fetch_result, result_lease_of
-from offchain.ports import Block, BlockRef, ChainEvent
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.services.record_views import read_task
 from offchain.services.replica_verdicts import ReplicaVerdict
 from tests.support.compared_host import GO, MODEL, ROOT, compared_host
+from tests.support.final_events import FinalEvents, final_events
 from tests.support.real_chain import PATIENCE, Chain, chain_of
 from tests.support.worker_process import worker_process
 
@@ -53,37 +52,15 @@ x-gantry:
 class Network:
     chain: Chain
     folder: Path
-    blocks: AsyncIterator[tuple[Block, BlockRef]]
+    events: FinalEvents
     stack: contextlib.ExitStack
-    seen: list[ChainEvent] = field(default_factory=list)
-
-    async def until(self, name: str, **fields: Any) -> ChainEvent:
-        """The first final event with this name and these fields."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                for event in self.seen:
-                    if event.name == name and fields.items() <= event.fields.items():
-                        return event
-                block, _ = await anext(self.blocks)
-                self.seen += block.events
-
-    def all(self, name: str, **fields: Any) -> list[ChainEvent]:
-        return [one for one in self.seen if one.name == name and fields.items() <= one.fields.items()]
 
     def play(self, name: str, provider: str, behaviour: str = "") -> subprocess.Popen[bytes]:
         return self.stack.enter_context(compared_host(self.chain.url, self.folder / name, provider, RIGHT, behaviour))
 
     async def online(self, name: str) -> str:
         """Wait for a registered host that was heard of, and return its address."""
-        key, typed = self.folder / name / "host.key", GantryChain(self.chain.link)
-        async with asyncio.timeout(PATIENCE):
-            async for _ in self.chain.link.best():
-                if key.exists():
-                    host = load_host_key(key).address
-                    record = await typed.host(host)
-                    if record is not None and record.last_heartbeat:
-                        return host
-        raise AssertionError("the chain ended")
+        return await self.chain.online(self.folder / name)
 
     async def submit(self, *hosts: str) -> int:
         """Submit a job with two replicas, for these hosts only."""
@@ -100,11 +77,10 @@ class Network:
 async def network(tmp_path: Path) -> AsyncIterator[Network]:
     async with contextlib.AsyncExitStack() as stack:
         chain = await stack.enter_async_context(chain_of(tmp_path / "node", GENESIS))
-        head = await chain.link.finalized_head()
-        blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
+        events = await stack.enter_async_context(final_events(chain.link, PATIENCE))
         processes = stack.enter_context(contextlib.ExitStack())
         processes.enter_context(worker_process("all", WORKER, chain.url, tmp_path / "worker"))
-        yield Network(chain, tmp_path, blocks, processes)
+        yield Network(chain, tmp_path, events, processes)
 
 
 async def test_replicas_are_placed_committed_compared_and_paid(network: Network) -> None:
@@ -121,21 +97,21 @@ async def test_replicas_are_placed_committed_compared_and_paid(network: Network)
 
 async def two_honest_hosts_agree(network: Network, first: subprocess.Popen[bytes], hosts: list[str]) -> None:
     task = await network.submit(*hosts)
-    assigned = await network.until("Assigned", task=task)
+    assigned = await network.events.until("Assigned", task=task)
     leases = {host: lease for lease, host, *_ in assigned.fields["leases"]}
     assert set(leases) == set(hosts)
-    bound = await network.until("ResultCommitted", lease=leases[hosts[0]])
+    bound = await network.events.until("ResultCommitted", lease=leases[hosts[0]])
     first.kill()
     await asyncio.to_thread(first.wait)
     (network.folder / "late" / GO).touch()
-    await network.until("ResultsOpened", task=task)
+    await network.events.until("ResultsOpened", task=task)
     network.play("first", "//Bob")
-    closed = await network.until("ResultsClosed", task=task)
+    closed = await network.events.until("ResultsClosed", task=task)
     assert set(closed.fields["outcome"]) == {"Agreed"}
-    assert network.all("ResultCommitted", lease=leases[hosts[0]]) == [bound], "it committed once"
-    settled = await network.until("Settled", task=task)
+    assert network.events.all("ResultCommitted", lease=leases[hosts[0]]) == [bound], "it committed once"
+    settled = await network.events.until("Settled", task=task)
     assert all(bill["paid"] > 0 for bill in settled.fields["bills"])
-    assert not network.all("ReplicaRejected", task=task)
+    assert not network.events.all("ReplicaRejected", task=task)
     view = await read_task(network.chain.link, task)
     assert [lease.verdict for lease in view.leases] == [ReplicaVerdict.AGREED] * 2
     assert await fetch_result(network.chain.link, result_lease_of(view, None), TENANT) == RIGHT.encode()
@@ -146,18 +122,18 @@ async def hosts_that_reveal_nothing_are_slashed_and_unpaid(network: Network, che
     bonds = {host: await network.bond(host) for host in cheats}
     task = await network.submit(*cheats)
     leases = await leases_of(network, task)
-    one, other = [await network.until("ResultCommitted", lease=lease) for lease in leases]
+    one, other = [await network.events.until("ResultCommitted", lease=lease) for lease in leases]
     assert one.fields["commitment"] == other.fields["commitment"], "a copy is accepted, and of no use"
-    closed = await network.until("ResultsClosed", task=task)
+    closed = await network.events.until("ResultsClosed", task=task)
     assert closed.fields["outcome"] == "NoAgreement"
-    rejected = network.all("ReplicaRejected", task=task)
+    rejected = network.events.all("ReplicaRejected", task=task)
     assert {event.fields["host"]: event.fields["reason"] for event in rejected} == dict.fromkeys(
         cheats, "ResultNotRevealed"
     )
     for host, bond in bonds.items():
-        (slashed,) = network.all("Slashed", host=host)
+        (slashed,) = network.events.all("Slashed", host=host)
         assert slashed.fields["amount"] == bond * 3 // 10
-    (failed,) = network.all("NotVerified", task=task)
+    (failed,) = network.events.all("NotVerified", task=task)
     assert [bill["paid"] for bill in failed.fields["bills"]] == [0, 0]
     view = await read_task(network.chain.link, task)
     assert view.state == "Failed(NoAgreement)"
@@ -165,7 +141,7 @@ async def hosts_that_reveal_nothing_are_slashed_and_unpaid(network: Network, che
 
 
 async def leases_of(network: Network, task: int) -> list[int]:
-    assigned = await network.until("Assigned", task=task)
+    assigned = await network.events.until("Assigned", task=task)
     return [lease for lease, *_ in assigned.fields["leases"]]
 
 

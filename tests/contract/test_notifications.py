@@ -12,7 +12,7 @@ from aiohttp.abc import AbstractResolver
 from sqlalchemy import delete
 
 from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
-from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
+from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, MentionRow, TaskRow
 from offchain.indexer.tables import TABLES
 from offchain.schema.durations import HOUR_MS
 from offchain.services.notifications.alerts import AlertReceiver
@@ -79,6 +79,9 @@ class Chain:
         with self.db.transaction():
             self.db.insert(BlockRow, [block])
             self.db.insert(EventRow, rows)
+            named = [(row, json.loads(row.fields).get("task")) for row in rows]
+            mentions = [MentionRow(str(task), row.block, row.place) for row, task in named if task is not None]
+            self.db.insert(MentionRow, mentions)
 
     def subscribe(self, account, url, topics="lease_ended,lease_ending,host_degraded", id_="0" * 16):
         with self.db.transaction():
@@ -174,6 +177,48 @@ async def test_a_notice_survives_a_restart_before_its_delivery(chain, receiver):
     async with notifying(chain) as notifier:
         await notifier.step(1000)
     assert len(receiver.got) == 1
+
+
+async def test_a_dispute_is_told_to_both_sides_of_the_accused_lease_until_it_is_over(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url + "/tenant", topics="lease_disputed")
+    chain.subscribe(chain.provider, receiver.url + "/provider", topics="lease_disputed", id_="1" * 16)
+    chain.subscribe("5Stranger", receiver.url, topics="lease_disputed", id_="2" * 16)
+    task = chain.lease.task
+    opened = {
+        "task": task,
+        "by": chain.tenant,
+        "accused": [chain.lease.lease],
+        "stake": 1,
+        "evidence": "0x",
+        "until": 1,
+    }
+    async with notifying(chain) as notifier:
+        chain.emit(("Verification", "DisputeOpened", opened))
+        await notifier.step(1000)
+        chain.emit(("Verification", "DisputeDecided", {"task": task, "level": 0, "verdict": "Yes", "appeal_until": 9}))
+        chain.emit(("Verification", "DisputeClosed", {"task": task, "outcome": "Upheld"}))
+        await notifier.step(2000)
+    told = [json.loads(body) for _, body in receiver.got]
+    assert {(one["account"], one["task"]) for one in told} == {(chain.tenant, task), (chain.provider, task)}
+    texts = [one["text"] for one in told if one["account"] == chain.provider]
+    assert len(told) == 2 * len(texts) == 6
+    for step in ("name evidence until", "can appeal until", "is over: upheld"):
+        assert sum(step in text for text in texts) == 1, texts
+
+
+async def test_a_failed_challenge_is_told_to_the_provider_alone(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url, topics="challenge_failed")
+    chain.subscribe(chain.provider, receiver.url, topics="challenge_failed", id_="1" * 16)
+    closed = {"challenge": 3, "host": chain.lease.host, "device": 0, "outcome": "Failed", "returned": 0}
+    async with notifying(chain) as notifier:
+        chain.emit(("Verification", "ChallengeClosed", closed | {"outcome": "Passed"}))
+        chain.emit(("Verification", "ChallengeClosed", closed))
+        await notifier.step(1000)
+    ((headers, body),) = receiver.got
+    found = json.loads(body)
+    assert (found["account"], found["topic"], found["host"]) == (chain.provider, "challenge_failed", chain.lease.host)
+    time_s = int(headers[SIGNATURE].partition(",")[0].removeprefix("t="))
+    assert headers[SIGNATURE] == signature("key", body, time_s)
 
 
 async def test_an_end_that_comes_is_told_once_and_not_if_it_was_put_off(chain, receiver):

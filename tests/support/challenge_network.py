@@ -3,18 +3,17 @@
 With three verifiers the chain allows committees of one member only: it requires more verifiers than two committees.
 """
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.adapters.chain.watcher import blocks_after
-from offchain.adapters.keys.signer import from_uri, load_host_key
-from offchain.ports import Block, BlockRef, ChainEvent
+from offchain.adapters.keys.signer import from_uri
+from offchain.ports import ChainEvent
 from offchain.schema.chain_types._generated_chain import storage
+from tests.support.final_events import FinalEvents, final_events
 from tests.support.real_chain import Chain, chain_of
 from tests.support.worker_process import worker_process
 
@@ -44,18 +43,11 @@ GENESIS: dict[str, Any] = {
 class ChallengeNetwork:
     chain: Chain
     folder: Path
-    blocks: AsyncIterator[tuple[Block, BlockRef]]
-    seen: list[tuple[int, ChainEvent]] = field(default_factory=list)
+    events: FinalEvents
 
     async def until(self, name: str, **fields: Any) -> tuple[int, ChainEvent]:
-        """Time of the block, and the event of the pallet Verification with this name and these fields."""
-        async with asyncio.timeout(WAIT_S):
-            while True:
-                for at, event in self.seen:
-                    if event.name == name and fields.items() <= event.fields.items():
-                        return at, event
-                block, _ = await anext(self.blocks)
-                self.seen += [(block.timestamp_ms, one) for one in block.events if one.pallet == "Verification"]
+        """Time of the block, and the final event with this name and these fields."""
+        return await self.events.timed(name, **fields)
 
     async def until_asked(self, host: str) -> int:
         """Wait for the best block with the seed of a challenge of a host; return the challenge's number."""
@@ -73,15 +65,7 @@ class ChallengeNetwork:
 
     async def online(self, folder: Path) -> str:
         """Wait for a registered host that was heard of, and return its address."""
-        chain = GantryChain(self.chain.link)
-        key = folder / "host.key"
-        async for _ in self.chain.link.best():
-            if key.exists():
-                host = load_host_key(key).address
-                record = await chain.host(host)
-                if record is not None and record.last_heartbeat:
-                    return host
-        raise AssertionError("the chain ended")
+        return await self.chain.online(folder)
 
 
 @contextlib.asynccontextmanager
@@ -89,9 +73,8 @@ async def challenge_network(folder: Path) -> AsyncIterator[ChallengeNetwork]:
     """The node alone; its files, and those of the other processes, are in `folder`."""
     async with contextlib.AsyncExitStack() as stack:
         chain = await stack.enter_async_context(chain_of(folder / "node", GENESIS))
-        head = await chain.link.finalized_head()
-        blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
-        yield ChallengeNetwork(chain, folder, blocks)
+        events = await stack.enter_async_context(final_events(chain.link, WAIT_S))
+        yield ChallengeNetwork(chain, folder, events)
 
 
 def start_verifiers(network: ChallengeNetwork, stack: contextlib.ExitStack, *options: str) -> None:

@@ -107,7 +107,10 @@ class SimulatedBlock:
 
 
 class ChallengeRun:
-    """One challenge from its opening to its end. `run`: number that makes its seeds different from those of others."""
+    """One challenge from its opening to its end.
+
+    `run`: number that makes its seeds different from those of others. `verifier`: makes a member of a committee.
+    """
 
     def __init__(
         self,
@@ -115,6 +118,7 @@ class ChallengeRun:
         run: int,
         latency: LatencyModel | None = None,
         rules: ChallengeRules = PRODUCTION,
+        verifier: Callable[[ChallengeRun, str], SimulatedVerifier] = SimulatedVerifier,
     ) -> None:
         self.latency = latency or LatencyModel()
         self.plan = plan
@@ -125,6 +129,7 @@ class ChallengeRun:
         self.final = 0
         self.examinations = 0
         self._run = run
+        self._make_verifier = verifier
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._calls: list[tuple[int, Callable[[int], bool], Callable[[bool], None]]] = []
@@ -200,7 +205,7 @@ class ChallengeRun:
         record = self.blocks[self.final].record
         for seat in record.ballot.seats:
             if seat.who not in self._verifiers:
-                self._verifiers[seat.who] = SimulatedVerifier(self, seat.who)
+                self._verifiers[seat.who] = self._make_verifier(self, seat.who)
         for verifier in self._verifiers.values():
             self.after(self.between(self.latency.notice), verifier.see)
 

@@ -1,13 +1,18 @@
 """A host with a simulated GPU that answers challenges, in a process of its own, which can be killed at any moment.
 
-    python -m tests.support.challenged_host URL FOLDER PROVIDER [cheat | ENGINE IMAGE]
+    python -m tests.support.challenged_host URL FOLDER PROVIDER
+        [--cheat | --device FILE | --container ENGINE IMAGE] [--output TEXT]
 
 Started again with the same folder, it is the same host. A host that cheats answers with a proof for another seed, as
-one that was computed in advance. With an engine and an image, its program runs in a container.
+one that was computed in advance. Hosts with one file as their device have one GPU: it computes one proof at a time, and
+the file counts them. With an engine and an image, its challenge program runs in a container. Pods run
+without containers; their programs write the output and end.
 """
 
+import argparse
 import asyncio
 import contextlib
+import fcntl
 import logging
 import subprocess
 import sys
@@ -20,6 +25,7 @@ from node_agent.chain.registration import registration_call
 from node_agent.challenge.child_process import ChildProgram, ChildPrograms
 from node_agent.challenge.program_port import ProgramSource
 from node_agent.challenge.sources import program_source
+from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.settings import unix_ms
@@ -33,12 +39,14 @@ from offchain.schema.challenge.order import ChallengeWork
 from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import ask
 from tests.support.fake_driver import FakeDriver
-from tests.support.fake_engine import FakeEngine
+from tests.support.fake_engine import FakeEngine, FakeProgram
 from tests.support.real_chain import Chain, connect
 
 ROOT = Path(__file__).resolve().parents[2]
 HARDWARE = Hardware(4000, 8192, 100, (HostDevice("Nvidia", "SIM-1", 24_576, None),), answers_challenges=True)
 OTHER_SEED = bytes(32)
+GPU_PER_HOUR = 36 * 10**12
+"""What the host asks for its GPU, in base units."""
 
 
 class CheatingPrograms(ChildPrograms):
@@ -56,16 +64,54 @@ class CheatingProgram(ChildProgram):
         return {**answer, "commitment": {**answer["commitment"], "seed": order["seed"]}}
 
 
+class SharedDevicePrograms(ChildPrograms):
+    """Programs of a host whose GPU other hosts offer, too. `device`: the file that stands for the GPU."""
+
+    def __init__(self, folder: Path, device: Path) -> None:
+        super().__init__(folder)
+        self._device = device
+
+    async def start(self, device: HostDevice, work: ChallengeWork) -> ChildProgram:
+        return SharedDeviceProgram((await super().start(device, work)).process, self._device)
+
+
+class SharedDeviceProgram(ChildProgram):
+    """Computes while no other host uses the GPU."""
+
+    def __init__(self, process: asyncio.subprocess.Process, device: Path) -> None:
+        super().__init__(process)
+        self._device = device
+
+    async def ask(self, order: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        if order["type"] != "compute":
+            return await super().ask(order, timeout_s)
+        with self._device.open("ab", buffering=0) as gpu:
+            await asyncio.to_thread(fcntl.flock, gpu, fcntl.LOCK_EX)
+            answer = await super().ask(order, timeout_s)
+            gpu.write(b"proof\n")
+            return answer
+
+
 @contextlib.contextmanager
 def challenged_host(
-    url: str, folder: Path, provider: str, *, cheats: bool = False, container: tuple[str, str] | None = None
+    url: str,
+    folder: Path,
+    provider: str,
+    *,
+    cheats: bool = False,
+    container: tuple[str, str] | None = None,
+    device: Path | None = None,
+    output: str = "",
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The host's process, which is killed at the latest in the end. Its log is beside its folder.
 
-    `container`: engine and image of the challenge program.
+    `container`: engine and image of the challenge program. `device`: file of a GPU that other hosts have, too.
+    `output`: what the programs of pods write.
     """
-    line = [sys.executable, "-m", "tests.support.challenged_host", url, str(folder), provider]
-    line += ["cheat"] if cheats else list(container or ())
+    line = [sys.executable, "-m", "tests.support.challenged_host", url, str(folder), provider, f"--output={output}"]
+    line += ["--cheat"] if cheats else []
+    line += [] if device is None else ["--device", str(device)]
+    line += [] if container is None else ["--container", *container]
     with (
         folder.with_suffix(".log").open("ab") as out,
         subprocess.Popen(line, cwd=ROOT, stdout=out, stderr=out) as run,
@@ -76,16 +122,24 @@ def challenged_host(
             run.kill()
 
 
-def _programs(host: str, folder: Path, options: list[str]) -> ProgramSource:
-    if options == ["cheat"]:
-        return CheatingPrograms(folder)
-    engine, image = options or (None, None)
-    return program_source(image, engine, host, folder)
+def _programs(host: str, options: argparse.Namespace) -> ProgramSource:
+    if options.cheat:
+        return CheatingPrograms(options.folder)
+    if options.device is not None:
+        return SharedDevicePrograms(options.folder, options.device)
+    engine, image = options.container
+    return program_source(image, engine, host, options.folder)
 
 
-async def _run(url: str, folder: Path, provider: Signer, options: list[str]) -> None:
-    chain = Chain(0, await connect(url))
-    with contextlib.closing(StateDir(folder)) as state:
+async def _run(options: argparse.Namespace) -> None:
+    provider: Signer = from_uri(options.provider)
+    output: bytes = options.output.encode()
+    chain = Chain(0, await connect(options.url))
+
+    def program(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
+        return FakeProgram(output=output)
+
+    with contextlib.closing(StateDir(options.folder)) as state:
         key, genesis = state.host_key(), await chain.link.genesis_hash()
         transport = await MultiTransport.bind(key.seed(), "127.0.0.1:0")
         if await GantryChain(chain.link).host(key.address) is None:
@@ -96,10 +150,10 @@ async def _run(url: str, folder: Path, provider: Signer, options: list[str]) -> 
                 hardware=HARDWARE,
                 endpoint=endpoint_text(transport.addresses),
                 region=b"eu",
-                ask=ask(),
+                ask=ask(gpu_per_hour=GPU_PER_HOUR),
             )
             await chain.do(provider, call)
-        programs, driver = _programs(key.address, folder, options), FakeDriver(FakeEngine(), key.address)
+        programs, driver = _programs(key.address, options), FakeDriver(FakeEngine(program), key.address)
         responder = ChallengeResponder(chain.link, state.store, programs, driver, key.address, HARDWARE)
         agent = NodeAgent(
             chain.link,
@@ -118,4 +172,12 @@ async def _run(url: str, folder: Path, provider: Signer, options: list[str]) -> 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    asyncio.run(_run(sys.argv[1], Path(sys.argv[2]), from_uri(sys.argv[3]), sys.argv[4:]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("url")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("provider")
+    parser.add_argument("--cheat", action="store_true")
+    parser.add_argument("--device", type=Path)
+    parser.add_argument("--container", nargs=2, default=(None, None))
+    parser.add_argument("--output", default="")
+    asyncio.run(_run(parser.parse_args()))

@@ -14,21 +14,20 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from offchain.adapters.chain.typed import GantryChain
-from offchain.adapters.chain.watcher import blocks_after
-from offchain.adapters.keys.signer import from_uri, load_host_key
+from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit.host_connection import fetch_result, result_lease_of
 from offchain.core.pricing import deposit
-from offchain.ports import Block, BlockRef, ChainEvent
+from offchain.ports import ChainEvent
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.values import format_amount
 from offchain.services.record_views import TaskView, read_task
 from tests.support.compared_host import MODEL, compared_host
+from tests.support.final_events import FinalEvents, final_events
 from tests.support.real_chain import Chain, chain_of
 from tests.support.worker_process import worker_process
 
@@ -60,12 +59,11 @@ class CheaterDemo:
 
     chain: Chain
     folder: Path
-    blocks: AsyncIterator[tuple[Block, BlockRef]]
+    events: FinalEvents
     stack: contextlib.ExitStack
     quiet: bool
     hosts: dict[str, str] = field(default_factory=dict)
     bonds: dict[str, int] = field(default_factory=dict)
-    seen: list[ChainEvent] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
 
     def say(self, text: str) -> None:
@@ -79,27 +77,11 @@ class CheaterDemo:
         """Return a host's role, for people."""
         return next((NAMES[role] for role, known in self.hosts.items() if known == host), host)
 
-    async def until(self, name: str, *, earlier: int = 0, **fields: Any) -> ChainEvent:
-        """Return the first final event with this name and these fields, after so many `earlier` ones."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                found = [one for one in self.seen if one.name == name and fields.items() <= one.fields.items()]
-                if len(found) > earlier:
-                    return found[earlier]
-                block, _ = await anext(self.blocks)
-                self.seen += block.events
-
     async def start_host(self, role: str) -> None:
         """Start a host, and wait until it is online."""
         output = WRONG if role == "liar" else RIGHT
         self.stack.enter_context(compared_host(self.chain.url, self.folder / role, PROVIDERS[role], output))
-        key, typed = self.folder / role / "host.key", GantryChain(self.chain.link)
-        async with asyncio.timeout(PATIENCE_S):
-            async for _ in self.chain.link.best():
-                record = await typed.host(load_host_key(key).address) if key.exists() else None
-                if record is not None and record.last_heartbeat:
-                    break
-        self.hosts[role] = load_host_key(key).address
+        self.hosts[role] = await self.chain.online(self.folder / role)
         self.bonds[role] = await self.bond(role)
 
     async def bond(self, role: str) -> int:
@@ -124,26 +106,26 @@ async def run_demo(demo: CheaterDemo) -> dict[str, Any]:
     most = deposit(100 * 10**12, 600_000)
     demo.say(f"The tenant submits task {task}: 2 replicas, at most {format_amount(most)} each.")
     treasury_before = await treasury(demo)
-    deposits = report_assignment(demo, task, await demo.until("Assigned", task=task))
+    deposits = report_assignment(demo, task, await demo.events.until("Assigned", task=task))
     starting = asyncio.create_task(demo.start_host("replacement"))
     for role in ("honest", "liar"):
         lease = lease_on(deposits, demo.hosts[role])
-        bound = await demo.until("ResultCommitted", lease=lease)
+        bound = await demo.events.until("ResultCommitted", lease=lease)
         demo.say(f"{demo.name(demo.hosts[role]).capitalize()} commits {bound.fields['commitment'].hex()[:16]}….")
     for role in ("honest", "liar"):
         await report_reveal(demo, role, lease_on(deposits, demo.hosts[role]))
-    await demo.until("ExtraPodWanted", task=task)
+    await demo.events.until("ExtraPodWanted", task=task)
     demo.say("The results differ, and nobody knows yet which is wrong: another host is asked.")
     await starting
-    deposits |= report_assignment(demo, task, await demo.until("Assigned", earlier=1, task=task))
+    deposits |= report_assignment(demo, task, await demo.events.until("Assigned", earlier=1, task=task))
     await report_reveal(demo, "replacement", lease_on(deposits, demo.hosts["replacement"]))
-    rejected = await demo.until("ReplicaRejected", task=task)
-    slashed = await demo.until("Slashed", host=rejected.fields["host"])
+    rejected = await demo.events.until("ReplicaRejected", task=task)
+    slashed = await demo.events.until("Slashed", host=rejected.fields["host"])
     demo.say(
         f"Two of three results agree. {demo.name(rejected.fields['host']).capitalize()} is slashed by "
         f"{format_amount(slashed.fields['amount'])} of its bond, which go to the treasury."
     )
-    settled = await demo.until("Settled", task=task)
+    settled = await demo.events.until("Settled", task=task)
     return await outcome_of(demo, task, deposits, settled, (tenant_before, treasury_before))
 
 
@@ -161,7 +143,7 @@ def lease_on(deposits: dict[int, tuple[str, int]], host: str) -> int:
 
 
 async def report_reveal(demo: CheaterDemo, role: str, lease: int) -> None:
-    shown = await demo.until("ResultRevealed", lease=lease)
+    shown = await demo.events.until("ResultRevealed", lease=lease)
     digest = bytes(shown.fields["result"]["digest"]).hex()
     demo.say(f"{demo.name(demo.hosts[role]).capitalize()} reveals a result with SHA-256 {digest[:16]}….")
 
@@ -181,7 +163,7 @@ async def outcome_of(
     """Print the bill and the tenant's result, and return all numbers."""
     view = await read_task(demo.chain.link, task)
     bills = {bill["lease"]: bill for bill in settled.fields["bills"]}
-    slashes = {one.fields["host"]: one.fields["amount"] for one in demo.seen if one.name == "Slashed"}
+    slashes = {one.fields["host"]: one.fields["amount"] for one in demo.events.all("Slashed")}
     hosts = []
     for role, host in demo.hosts.items():
         lease = lease_on(deposits, host)
@@ -231,11 +213,10 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
     began = time.monotonic()
     async with contextlib.AsyncExitStack() as stack:
         chain = await stack.enter_async_context(chain_of(folder / "node", GENESIS))
-        head = await chain.link.finalized_head()
-        blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
+        events = await stack.enter_async_context(final_events(chain.link, PATIENCE_S))
         processes = stack.enter_context(contextlib.ExitStack())
         processes.enter_context(worker_process("all", WORKER, chain.url, folder / "worker"))
-        found = await run_demo(CheaterDemo(chain, folder, blocks, processes, quiet=options.json))
+        found = await run_demo(CheaterDemo(chain, folder, events, processes, quiet=options.json))
     found["seconds"] = round(time.monotonic() - began, 1)
     if options.json:
         sys.stdout.write(json.dumps(found) + "\n")

@@ -1,4 +1,4 @@
-"""A node of a new development chain for tests and benchmarks, and a genesis with further accounts."""
+"""A node of a new chain for tests and benchmarks, and a genesis with further accounts."""
 
 import json
 import os
@@ -17,17 +17,26 @@ _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 
 
-def endow(found: Binaries, amounts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the part of a patch that gives coins (SS58 -> base units) to accounts besides those of the preset."""
-    preset = json.loads(chain_spec(found, "--plain"))["genesis"]["runtimeGenesis"]["patch"]
-    return {"balances": {"balances": [*preset["balances"]["balances"], *([who, n] for who, n in amounts.items())]}}
+def endow(
+    found: Binaries,
+    amounts: Mapping[str, int],
+    preset: str = "development",
+    patch: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the part of a patch that gives coins (SS58 -> base units) to accounts besides those of the preset.
+
+    `patch`: what the preset needs to be a chain.
+    """
+    spec = json.loads(chain_spec(found, "--plain", preset=preset, patch=patch))
+    before = spec["genesis"]["runtimeGenesis"]["patch"]["balances"]["balances"]
+    return {"balances": {"balances": [*before, *([who, n] for who, n in amounts.items())]}}
 
 
 class DevelopmentNode:
-    """A node of a new development chain, with its own ports, and all its files in one folder.
+    """A node of a new chain, with its own ports, and all its files in one folder.
 
     `author`: the options of its block production; by default it is the only author. `patch` is merged over the
-    development preset. As a context manager it is started and stopped.
+    preset, by default that of development. As a context manager it is started and stopped.
     """
 
     def __init__(
@@ -39,10 +48,12 @@ class DevelopmentNode:
         pruning: str = "archive",
         metrics: bool = False,
         author: Sequence[str] = AUTHOR,
+        preset: str = "development",
     ) -> None:
         self.found = found
         self.folder = folder
         self.patch = patch
+        self.preset = preset
         self.data = folder / "data"
         self.port = ports.free()
         self.metrics_port = ports.free() if metrics else None
@@ -63,7 +74,7 @@ class DevelopmentNode:
         Raises DevnetError if it does not answer.
         """
         if not self.data.exists():
-            write_spec(self.found, self.folder, self.patch)
+            write_spec(self.found, self.folder, self.patch, self.preset)
         self._child.command = command(
             self.found,
             self.folder / "spec.json",

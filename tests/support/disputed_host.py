@@ -15,6 +15,7 @@ from pathlib import Path
 
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
+from node_agent.handlers.evidence_files import EvidenceFiles
 from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.meter import UsageMeter, steady_time
@@ -103,6 +104,7 @@ async def _run_host(url: str, folder: Path, provider: Signer, output: bytes) -> 
             handlers={
                 **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
                 **EvidenceRequests(typed, state, meter.newest).handlers(),
+                **EvidenceFiles(typed, state.path).handlers(),
             },
         )
         await agent.run(asyncio.Event())

@@ -11,6 +11,8 @@ from typing import Any
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.chain.submit_once import submit_once
+from offchain.adapters.chain.typed import GantryChain
+from offchain.adapters.keys.signer import load_host_key
 from offchain.devnet import node_rpc
 from offchain.devnet.release import Binaries, binaries
 from offchain.errors import SubmitRefusal, SubmitRefused
@@ -62,6 +64,19 @@ class Chain:
         events = await self.do(who, calls.tasks_submit(spec=spec, manifest=manifest))
         (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
         return int(task)
+
+    async def online(self, folder: Path) -> str:
+        """Wait for a registered host that was heard of, whose key is in `folder`; gives its address."""
+        key, typed = folder / "host.key", GantryChain(self.link)
+
+        async def look() -> str:
+            if not key.exists():
+                return ""
+            host = load_host_key(key).address
+            record = await typed.host(host)
+            return host if record is not None and record.last_heartbeat else ""
+
+        return str(await self.until(look, f"the host of {folder.name}"))
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: str, more: Callable[[], str] = str) -> Any:
         """Look at every new best block until there is something to see; `more` tells what is there instead."""

@@ -131,6 +131,7 @@ SUITES: Final = (
             "tests/acceptance/test_survival.py",
             "tests/acceptance/test_chain_reset.py",
             "tests/acceptance/test_challenged_hosts.py",
+            "tests/acceptance/test_admission.py",
             "tests/acceptance/test_disputed_jobs.py",
             "tests/acceptance/test_compared_results.py",
         ),

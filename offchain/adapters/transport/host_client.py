@@ -17,7 +17,7 @@ from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
 from offchain.errors import BadKey
 from offchain.ports import Signer
 from offchain.schema.protocol.delegation import SignedDelegation
-from offchain.schema.protocol.evidence import MAX_HOST_EVIDENCE
+from offchain.schema.protocol.evidence import MAX_FILES, MAX_HOST_EVIDENCE
 from offchain.schema.protocol.messages import Answer, Code, Control, Request, WireError
 from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import (
@@ -29,6 +29,7 @@ from offchain.schema.protocol.operations import (
     DeliverArgs,
     DialArgs,
     EvidenceArgs,
+    EvidenceFilesArgs,
     ExecArgs,
     GetArgs,
     ImageArgs,
@@ -231,14 +232,29 @@ class HostClient:
 
         The host seals it for a key that is made for this request, which the signature of the request covers.
         """
-        private = secrets.token_bytes(KEY_BYTES)
-        session, _ = await self.ask(EvidenceArgs(public_of(private).hex()), lease, window=BULK_WINDOW)
+        return await self._sealed(lambda key: EvidenceArgs(key.hex()), lease, MAX_HOST_EVIDENCE)
+
+    async def evidence_files(self, lease: int) -> bytes:
+        """The files of the opener of the dispute about a lease, sealed as :meth:`evidence`, for parties and jurors."""
+        return await self._sealed(lambda key: EvidenceFilesArgs(seal_to=key.hex()), lease, MAX_FILES)
+
+    async def send_evidence_files(self, lease: int, data: bytes) -> None:
+        """Have the host of an accused lease keep the files of the dispute's opener until the dispute is over."""
+        session, _ = await self.ask(EvidenceFilesArgs(size=len(data)), lease)
+        await session.write(data)
         session.end()
-        sealed = await _whole(session, MAX_HOST_EVIDENCE + OVERHEAD)
+        await finished(session)
+
+    async def _sealed(self, args_for: Callable[[bytes], Args], lease: int, most: int) -> bytes:
+        """Ask for something that the host seals for a key made for this request."""
+        private = secrets.token_bytes(KEY_BYTES)
+        session, _ = await self.ask(args_for(public_of(private)), lease, window=BULK_WINDOW)
+        session.end()
+        sealed = await _whole(session, most + OVERHEAD)
         try:
             return open_sealed(private, sealed)
         except BadKey:
-            raise HostMisbehaved("the host sealed its evidence for another key than that of the request") from None
+            raise HostMisbehaved("the host sealed its answer for another key than that of the request") from None
 
     async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
         """Send the tenant's signature of the receipt with this SHA-256."""

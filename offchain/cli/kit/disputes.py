@@ -16,6 +16,7 @@ from offchain.cli.kit import network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.session import IncludedCall, send
 from offchain.core.disputes.rules import seat_of
+from offchain.errors import CheckFailed
 from offchain.files import replace_file
 from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import DisputePhase, DisputeRecord, Vote, storage
@@ -23,6 +24,7 @@ from offchain.schema.protocol.evidence import MAX_OWN_BYTES, MAX_OWN_FILES
 from offchain.schema.value_text import counted
 from offchain.services import dispute_calls
 from offchain.services.evidence import EvidenceBundle, collect
+from offchain.services.evidence_files import send_files, signed_files
 from offchain.services.record_views import read_task
 from offchain.services.tenant_calls import as_batch
 from offchain.services.vote_files import VoteFiles
@@ -69,8 +71,12 @@ async def fetch_evidence(
     accused: tuple[int, ...],
     own: Mapping[str, bytes] | None = None,
     notify: Callable[[str], None] = lambda _: None,
+    opener: str | None = None,
 ) -> EvidenceBundle:
-    """Collect the evidence about accused leases from the chain and their hosts."""
+    """Collect the evidence about accused leases from the chain and their hosts.
+
+    `opener`: of the open dispute, whose files the hosts keep; None: there are only those in `own`.
+    """
     from offchain.services.host_connections import HostConnections  # noqa: PLC0415  (the transport is slow to load)
 
     found = await GantryChain(chain).task(task)
@@ -79,7 +85,7 @@ async def fetch_evidence(
     notify(f"Collecting evidence about {counted(len(accused), 'lease')} from the chain and from hosts.")
     async with contextlib.AsyncExitStack() as stack:
         ways = HostConnections(stack, await chain.genesis_hash(), signer, options.given_gateways())
-        bundle = await collect(GantryChain(chain), found, accused, ways.to, own)
+        bundle = await collect(GantryChain(chain), found, accused, ways.to, own, opener)
     for problem in bundle.problems:
         notify(f"note: {problem}")
     return bundle
@@ -107,7 +113,41 @@ async def open_dispute(
     bundle = await fetch_evidence(chain, task, signer, accused, own, notify)
     path = write_bundle(bundle, task, output)
     call = as_batch(await dispute_calls.opening(chain, view, signer.address, bundle.digest, pod))
-    return StoredBundle(path, bundle), await send(chain, call, signer, quiet=quiet)
+    included = await send(chain, call, signer, quiet=quiet)
+    if own:
+        await deliver_files(chain, task, signer, own, notify)
+    return StoredBundle(path, bundle), included
+
+
+async def deliver_files(
+    chain: ChainPort,
+    task: int,
+    signer: Signer,
+    own: Mapping[str, bytes],
+    notify: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Send the opener's files to the hosts of accused leases, for the jury; return for how many leases they are kept.
+
+    Raises CheckFailed if the task is not in dispute, or another account has opened the dispute.
+    """
+    from offchain.services.host_connections import HostConnections  # noqa: PLC0415  (the transport is slow to load)
+
+    record, found = await dispute_calls.read_dispute(chain, task), await GantryChain(chain).task(task)
+    if record.opener != signer.address:
+        raise CheckFailed(
+            f"{signer.address} has not opened the dispute about task {task}.",
+            f"Sign with {record.opener}; other parties name evidence: gantry dispute add-evidence {task} FILE.",
+            code="not_opener",
+        )
+    leases = [] if found is None else [lease for number in record.accused if (lease := found.lease(number)) is not None]
+    genesis = await chain.genesis_hash()
+    data = signed_files(own, genesis, task, signer)
+    async with contextlib.AsyncExitStack() as stack:
+        ways = HostConnections(stack, genesis, signer, options.given_gateways())
+        problems = await send_files(GantryChain(chain), leases, ways.to, data)
+    for problem in problems:
+        notify(f"note: {problem}")
+    return len(leases) - len(problems)
 
 
 def write_bundle(bundle: EvidenceBundle, task: int, output: Path | None) -> Path:

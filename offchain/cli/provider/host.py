@@ -14,6 +14,7 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
 from offchain.cli.provider.host_filters import HostListFilter, filter_options
+from offchain.cli.provider.host_trust import trust
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount, parse_duration
@@ -30,8 +31,11 @@ def host() -> None:
     Examples:
       gantry host list
       gantry host show 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
+      gantry host trust 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
     """
 
+
+host.add_command(trust)
 
 _COLUMNS: Final = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU/H", "SCORE", "LEASES")
 _WIDE_COLUMNS: Final = ("CORE/H", "LATENCY", "SANDBOX")

@@ -18,7 +18,8 @@ from offchain.errors import CheckFailed
 from offchain.ports import Signer
 from offchain.schema.chain_types._generated_chain import Vote
 from offchain.schema.manifest.values import format_amount
-from offchain.schema.protocol.evidence import MAX_BUNDLE
+from offchain.schema.protocol.evidence import MAX_BUNDLE, OWN_FILES
+from offchain.schema.value_text import counted
 from offchain.services.dispute_calls import read_dispute
 from offchain.services.dispute_view import DisputeView, read_dispute_view
 from offchain.services.event_text import time_text
@@ -91,6 +92,40 @@ def open_(
 
 @dispute.command()
 @_TASK
+@click.argument("archive", type=_EXISTING)
+@options.gateway
+@options.common(account=True)
+def deliver(number: int, archive: Path, common: options.CommonOptions) -> None:
+    """Send the files in the ARCHIVE of evidence to the accused hosts again, which keep them for the jury.
+
+    gantry dispute open does it once. Repeat it if a host was away then. Only for the opener of the dispute.
+
+    \b
+    Example:
+      gantry dispute deliver 7 ~/.local/state/gantry/disputes/task-7-0a1b.tar --account anna
+    """
+    signer = common.open_account()
+    own = {name.removeprefix(OWN_FILES): data for name, data in _members(archive).items() if name.startswith(OWN_FILES)}
+    if not own:
+        raise CliError(
+            f"{archive} has no files of the opener.",
+            "Give the archive that gantry dispute open has written.",
+            code="usage",
+        )
+
+    async def work() -> int:
+        async with common.connected() as chain:
+            return await disputes.deliver_files(chain, number, signer, own, notify=progress)
+
+    taken = run(work())
+    if common.as_json:
+        emit({"task": number, "files": sorted(own), "taken_by_leases": taken})
+    else:
+        say(f"{counted(len(own), 'file')} sent; the hosts of {counted(taken, 'accused lease')} keep them for the jury.")
+
+
+@dispute.command()
+@_TASK
 @click.option("--fetch", type=click.Path(dir_okay=False, path_type=Path), help="Collect the evidence into this file.")
 @click.option("--check", type=_EXISTING, help="Compare this file with the evidence that is named on the chain.")
 @options.gateway
@@ -114,7 +149,9 @@ def show(number: int, fetch: Path | None, check: Path | None, common: options.Co
             record = await read_dispute(chain, number)
             found = []
             if fetch is not None and signer is not None:
-                bundle = await disputes.fetch_evidence(chain, number, signer, record.accused, notify=progress)
+                bundle = await disputes.fetch_evidence(
+                    chain, number, signer, record.accused, notify=progress, opener=record.opener
+                )
                 path = disputes.write_bundle(bundle, number, fetch)
                 found.append(_compared(path, bundle.digest, named_by(record, bundle.digest), bundle.problems))
             if check is not None:

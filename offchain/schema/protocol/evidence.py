@@ -21,6 +21,8 @@ MAX_OWN_FILES: Final = 8
 """The most files that the opener of a dispute adds."""
 MAX_OWN_BYTES: Final = 4 << 20
 """The most bytes of these files together."""
+MAX_FILES: Final = MAX_OWN_BYTES + (32 << 10)
+"""The largest archive of these files with the opener's signature."""
 MAX_HOST_EVIDENCE: Final = 3 << 20
 """The largest archive of a lease: output, log, receipt, and the headers of the archive."""
 MAX_LEASES: Final = 16
@@ -36,6 +38,8 @@ RECEIPT_FILE: Final = "receipt.json"
 BUNDLE_FILE: Final = "bundle.json"
 """Member of a task's archive: what the chain says about the task and the leases."""
 MANIFEST_FILE: Final = "manifest.yaml"
+OWN_FILES: Final = "files/"
+"""Beginning of the names of the opener's files."""
 _MODE: Final = 0o600
 _LONGEST_NAME: Final = 100
 _MOST_MEMBERS: Final = 128
@@ -85,7 +89,12 @@ def lease_member(lease: int, name: str) -> str:
 
 def own_member(name: str) -> str:
     """Return the name of a file of the opener in the archive of the task."""
-    return f"files/{name}"
+    return f"{OWN_FILES}{name}"
+
+
+def files_payload(genesis: bytes, task: int, digest: bytes) -> bytes:
+    """Return what the opener of a dispute about a task signs: `digest` is the SHA-256 of the archive of its files."""
+    return b"gantry/dispute-files/v1" + genesis + task.to_bytes(8, "little") + digest
 
 
 def _packed(members: Mapping[str, bytes]) -> bytes:

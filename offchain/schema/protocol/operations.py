@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeAlias
 
+from offchain.schema.protocol.evidence import MAX_FILES
 from offchain.schema.protocol.fields import WireError, decode, digits_of, flag, optional, text, text_of, whole
 from offchain.schema.protocol.snapshots import SnapshotAction, snapshot_name
 
@@ -41,6 +42,7 @@ class Op(StrEnum):
     CHECKPOINT = "checkpoint"
     CHALLENGE = "challenge"
     EVIDENCE = "evidence"
+    EVIDENCE_FILES = "evidence_files"
     SERVE = "serve"
     TAKE = "take"
     CARRY = "carry"
@@ -281,6 +283,18 @@ class EvidenceArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceFilesArgs:
+    """The files of the opener of a dispute: sent by it if there is a `size`; else asked for, sealed for `seal_to`."""
+
+    size: Annotated[int | None, optional(whole(MAX_FILES, 1))] = None
+    seal_to: _Digest = None
+
+    def __post_init__(self) -> None:
+        if (self.size is None) == (self.seal_to is None):
+            raise WireError("size or seal_to is needed, and not both")
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterArgs:
     """Register a host with the gateway, which announces its callers.
 
@@ -320,6 +334,7 @@ Args: TypeAlias = (
     | CheckpointArgs
     | ChallengeArgs
     | EvidenceArgs
+    | EvidenceFilesArgs
     | RegisterArgs
     | AcceptArgs
     | RelayArgs
@@ -342,6 +357,7 @@ _TYPES: dict[Op, type[Args]] = {
     Op.CHECKPOINT: CheckpointArgs,
     Op.CHALLENGE: ChallengeArgs,
     Op.EVIDENCE: EvidenceArgs,
+    Op.EVIDENCE_FILES: EvidenceFilesArgs,
     Op.SERVE: RegisterArgs,
     Op.TAKE: AcceptArgs,
     Op.CARRY: RelayArgs,

@@ -11,9 +11,19 @@ from typing import Any, Final, Literal, TypeAlias
 from offchain.indexer.derive_values import text_of
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.reasons import sentence
-from offchain.services.event_text import time_text
+from offchain.services.event_text import phrase, time_text
 
-Topic = Literal["lease_ending", "lease_ended", "pod_moved", "host_degraded", "host_anomaly", "host_alert", "data_purge"]
+Topic = Literal[
+    "lease_ending",
+    "lease_ended",
+    "pod_moved",
+    "host_degraded",
+    "host_anomaly",
+    "host_alert",
+    "data_purge",
+    "lease_disputed",
+    "challenge_failed",
+]
 TOPICS: Final[Mapping[Topic, str]] = {
     "lease_ending": "a lease ends in a few hours, because its coins or its time are used up",
     "lease_ended": "a lease has ended, and why",
@@ -22,10 +32,19 @@ TOPICS: Final[Mapping[Topic, str]] = {
     "host_anomaly": "a host starts pods slowly, or its reputation falls",
     "host_alert": "an alert of the operator's Prometheus about a host fires or is over",
     "data_purge": "the data of an ended rental will be removed",
+    "lease_disputed": "a dispute about a lease is opened, decided, appealed or closed, and until when to act",
+    "challenge_failed": "a host failed a challenge of its GPU, or did not answer one",
 }
 _ENDS: Final = frozenset({"PodStarted", "ToppedUp", "Extended", "Suspended", "Resumed"})
 """Events that tell when a lease is over by itself."""
 _LEASE_LOSSES: Final = frozenset({"LeaseEnded", "PodLost", "Requeued"})
+_LOST_CHALLENGES: Final[Mapping[str, str]] = {
+    "Failed": "two committees found its proof wrong. It is suspended, and a part of its bond is lost.",
+    "NotAnswered": "it was not answered, the second time. The host is suspended, and a part of its bond is lost.",
+    "Missed": "it was not answered. Another miss within the period of misses is punished.",
+}
+"""Outcomes of challenges that a provider has to know of."""
+_CAUSE: Final = "gantry agent status on its machine shows the cause."
 _BAD_STATUSES: Final = frozenset({"Offline", "Suspended"})
 
 
@@ -62,6 +81,20 @@ class HostNotice:
 
 
 @dataclass(frozen=True, slots=True)
+class DisputeNotice:
+    """A notice for the tenant and the providers of the accused leases of a dispute.
+
+    `accused`: the leases, where the event names them; else they are those of the event that opened the dispute.
+    """
+
+    topic: Topic
+    task: int
+    accused: tuple[int, ...] | None
+    text: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetReminder:
     """A lease, or the keeping of its data, ends at this chain time. It replaces an earlier reminder."""
 
@@ -77,7 +110,7 @@ class DropReminders:
     lease: int
 
 
-Effect: TypeAlias = LeaseNotice | HostNotice | SetReminder | DropReminders
+Effect: TypeAlias = LeaseNotice | HostNotice | DisputeNotice | SetReminder | DropReminders
 
 
 def effects_of(seen: Happened) -> list[Effect]:
@@ -101,6 +134,8 @@ def _effects(seen: Happened) -> Iterator[Effect]:
         yield SetReminder("data_purge", lease, int(fields["until"]))
     elif seen.pallet == "Hosts" and isinstance(fields.get("host"), str):
         yield from _of_hosts(seen, fields["host"], event)
+    elif seen.pallet == "Verification":
+        yield from _of_verification(seen, event)
 
 
 def _of_tasks(seen: Happened, lease: object, event: str) -> Iterator[Effect]:
@@ -130,6 +165,43 @@ def _of_hosts(seen: Happened, host: str, event: str) -> Iterator[Effect]:
         text = f"Host {host} lost a part of its bond."
     if text is not None:
         yield HostNotice("host_degraded", host, text, event)
+
+
+def _of_verification(seen: Happened, event: str) -> Iterator[Effect]:
+    fields = seen.fields
+    if seen.name == "ChallengeClosed":
+        text = _LOST_CHALLENGES.get(text_of(fields["outcome"]))
+        if text is not None:
+            about = f"Challenge {fields['challenge']} of GPU {fields['device']} of host {fields['host']}"
+            yield HostNotice("challenge_failed", fields["host"], f"{about}: {text} {_CAUSE}", event)
+        return
+    text = _dispute_text(seen.name, fields)
+    if text is not None:
+        accused = tuple(int(lease) for lease in fields["accused"]) if seen.name == "DisputeOpened" else None
+        yield DisputeNotice("lease_disputed", int(fields["task"]), accused, text, event)
+
+
+def _dispute_text(name: str, fields: Mapping[str, Any]) -> str | None:
+    task = fields.get("task")
+    evidence = f"gantry dispute add-evidence {task}"
+    match name:
+        case "DisputeOpened":
+            until = time_text(fields["until"])
+            return f"The result of task {task} is disputed. Parties name evidence until {until} UTC: {evidence}."
+        case "Appealed":
+            until = time_text(fields["until"])
+            return f"The verdict about task {task} is appealed. Parties name evidence until {until} UTC: {evidence}."
+        case "DisputeDecided":
+            verdict = "upheld" if text_of(fields["verdict"]) == "Yes" else "rejected"
+            until = fields["appeal_until"]
+            last = "There is no further appeal."
+            if until is not None:
+                last = f"The losing side can appeal until {time_text(until)} UTC: gantry dispute appeal {task}."
+            return f"A jury has decided the dispute about task {task}: {verdict}. {last}"
+        case "DisputeClosed":
+            outcome = phrase(fields["outcome"])
+            return f"The dispute about task {task} is over: {outcome}."
+    return None
 
 
 def reminder_text(topic: str, lease: int, at_ms: int) -> str:

@@ -12,14 +12,17 @@ from sqlalchemy import delete, func, select
 from offchain.backoff import backoff
 from offchain.core.host_anomalies import AnomalyKind, HostAnomalies
 from offchain.indexer import meta
+from offchain.indexer.block_rows import unpack
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
+from offchain.indexer.queries import mentions_of_kinds
 from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.status import kept_from, last_block
 from offchain.indexer.tables import TABLES, columns
 from offchain.schema.durations import HOUR_MS
 from offchain.services.notifications.alerts import HostAlert
 from offchain.services.notifications.notices import (
+    DisputeNotice,
     DropReminders,
     Effect,
     Happened,
@@ -142,7 +145,7 @@ class NotificationStore:
                 break
             taken, upto = taken + row.events, row.number
         event = columns(EventRow)
-        chosen = event.pallet.in_(("Tasks", "Leases", "Hosts", "Reputation"))
+        chosen = event.pallet.in_(("Tasks", "Leases", "Hosts", "Reputation", "Verification"))
         rows = self._db.execute(
             select(TABLES[EventRow], block.time_ms)
             .where(event.block == block.number, event.block >= first, event.block <= upto, chosen)
@@ -175,6 +178,10 @@ class NotificationStore:
             case LeaseNotice(topic, lease, text, event):
                 for account in self._parties(lease):
                     self._note(account, topic, event, text, {"lease": lease, "event": event}, time_ms, now_ms)
+            case DisputeNotice(topic, task, accused, text, event):
+                leases = self._accused(task) if accused is None else accused
+                for account in sorted({one for lease in leases for one in self._parties(lease)}):
+                    self._note(account, topic, event, text, {"task": task, "event": event}, time_ms, now_ms)
             case HostNotice(topic, host, text, event):
                 for account in self._concerned(host, with_tenants=topic == "host_degraded"):
                     self._note(account, topic, event, text, {"host": host, "event": event}, time_ms, now_ms)
@@ -220,6 +227,11 @@ class NotificationStore:
             select(task.tenant, host.provider).where(row.lease == lease, task.task == row.task, host.host == row.host)
         )
         return sorted({account for pair in found for account in pair})
+
+    def _accused(self, task: int) -> list[int]:
+        """Return the leases that the dispute about a task accuses; none if its opening is no longer in the index."""
+        opened = mentions_of_kinds(self._db, [str(task)], [("Verification", "DisputeOpened")], 1)
+        return [int(lease) for one in opened for lease in unpack(one.event.fields)["accused"]]
 
     def _concerned(self, host: str, *, with_tenants: bool) -> list[str]:
         """Return the provider of a host, and tenants whose leases there have not ended."""

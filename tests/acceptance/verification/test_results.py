@@ -1,15 +1,11 @@
 """Hosts of different providers work out the same job; their results are bound, shown and compared."""
 
-import asyncio
-from hashlib import sha256
-
 import pytest
-from verification_client import Done
 from verification_hashes import result_commitment
 from verification_network import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, Job, Network, result, scenario
+from verification_results import both_commit_and_reveal, commit, reveal, salt_of, shows
 from verification_roles import ANYONE, BOND, Roles
 
-from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls, storage
 from tests.support import _generated_events as chain_events
@@ -17,36 +13,6 @@ from tests.support.chain_records import ANY_RATE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 RIGHT, WRONG, ODD = result(1), result(2), result(3)
-
-
-def salt_of(host: str) -> bytes:
-    return sha256(b"salt of " + host.encode()).digest()
-
-
-async def commit(net: Network, roles: Roles, job: Job, place: int, what: gen.PodResult) -> Done:
-    host = roles.hosts[place]
-    bound = result_commitment(what, salt_of(host.address), host.address)
-    done = await net.client.do(host, calls.verification_commit_result(lease=job.leases[place], commitment=bound))
-    assert done.was_free
-    return done
-
-
-def shows(roles: Roles, job: Job, place: int, what: gen.PodResult) -> Call:
-    salt = salt_of(roles.hosts[place].address)
-    return calls.verification_reveal_result(lease=job.leases[place], result=what, salt=salt)
-
-
-async def reveal(net: Network, roles: Roles, job: Job, place: int, what: gen.PodResult) -> Done:
-    done = await net.client.do(roles.hosts[place], shows(roles, job, place, what))
-    assert done.was_free
-    return done
-
-
-async def both_commit_and_reveal(net: Network, roles: Roles, job: Job, *what: gen.PodResult) -> None:
-    await asyncio.gather(*(commit(net, roles, job, place, one) for place, one in enumerate(what)))
-    record = await net.client.must(storage.verification_results, job.task)
-    assert (record.phase, record.wanted, len(record.replicas)) == (gen.ResultsPhase.REVEALING, 2, 2)
-    await asyncio.gather(*(reveal(net, roles, job, place, one) for place, one in enumerate(what)))
 
 
 async def a_third_is_asked(net: Network, roles: Roles, job: Job, wanted: int) -> Job:

@@ -109,19 +109,27 @@ class Network:
 
     # --- tasks ----------------------------------------------------------------------------------------------------
 
-    async def running(self, roles: Roles, replicas: int = 1) -> Job:
-        """A job of the tenant runs, one pod on each of so many hosts; results of several are compared."""
+    async def assigned(self, roles: Roles, replicas: int = 1, of: gen.TaskSpec = JOB) -> Job:
+        """A task of the tenant has leases, one pod on each of so many hosts; results of several are compared."""
         policy: gen.VerificationPolicy = gen.VerificationPolicyAcceptance()
         if replicas > 1:
             policy = gen.VerificationPolicyRedundant(replicas=replicas)
-        spec = replace(JOB, pods_min=replicas, pods_max=replicas, verification=policy)
+        spec = replace(of, pods_min=replicas, pods_max=replicas, verification=policy)
         submitted = await self.client.do(roles.tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST))
         task = submitted.one(TasksSubmitted).first
         pods = [gen.PodPlacement(pod, roles.hosts[pod].address, b"\0", ANY_RATE) for pod in range(replicas)]
         await self.client.do(roles.tenant, calls.tasks_assign(task=task, pods=pods))
-        leases = tuple(lease_id(task, pod, 0) for pod in range(replicas))
-        await asyncio.gather(*(self.started(roles, pod, lease) for pod, lease in enumerate(leases)))
-        return Job(task, leases)
+        return Job(task, tuple(lease_id(task, pod, 0) for pod in range(replicas)))
+
+    async def running(self, roles: Roles, replicas: int = 1, of: gen.TaskSpec = JOB) -> Job:
+        """As `assigned`, and the pods run."""
+        job = await self.assigned(roles, replicas, of)
+        await asyncio.gather(*(self.started(roles, pod, lease) for pod, lease in enumerate(job.leases)))
+        return job
+
+    async def past(self, moment_ms: int) -> None:
+        """Wait for a block after this time."""
+        await self.client.until(lambda block: block if block.timestamp_ms > moment_ms else None)
 
     async def started(self, roles: Roles, host: int, lease: int) -> None:
         await self.client.do(roles.hosts[host], calls.tasks_report_started(lease=lease))

@@ -15,7 +15,15 @@ ANYONE = from_uri("//Ferdie")
 VERIFIERS = {signer.address: signer for signer in (from_uri(f"//Verifier{number}") for number in range(16))}
 GENESIS = {
     "hosts": {"params": {"verificationRequired": True, "heartbeatPeriodMs": 300, "absenceLimitMs": 20 * MINUTE_MS}},
-    "tasks": {"params": {"disputeWindowMs": 36_000, "maxReplicas": 3}},
+    "tasks": {
+        "params": {
+            "disputeWindowMs": 36_000,
+            "maxReplicas": 3,
+            "startTimeoutMs": 36_000,
+            "reportGraceMs": 6_000,
+            "maxRefusals": 3,
+        }
+    },
     "verification": {
         "params": {
             "jurySize": 3,

@@ -8,7 +8,9 @@ from typing import Final
 from main_job import say
 from table import Figure
 
+from offchain.schema.chain_types._generated_chain import ChallengeOutcome
 from offchain.schema.challenge.models import MODELS, GpuModel
+from tests.support import verdict_attackers
 from tests.support.challenge_attackers import (
     ATTACKS,
     BLOCKS_S,
@@ -25,6 +27,8 @@ from trust.costs import failure_gty
 
 RUNS: Final = 100
 """Runs of each attack."""
+_COLLUDING: Final = (1, 2, 10, 33, 50)
+"""Providers of 100 that report one wrong result."""
 _ENOUGH_MEMORY: Final = 0.95
 """Share of the claimed memory from which a slower model has a fair chance to hold the pages."""
 
@@ -45,6 +49,21 @@ def measure(runs: int) -> tuple[list[Figure], list[str]]:
         lines.append(f"{late} of {pairs} pairs of models miss the deadline, where one is {text} and has enough memory")
     missing = 100 * unnoticed_missing_share(H100, BUS_RATE)
     figures.append(Figure("trust-memory-unnoticed", "%", (round(missing, 2),)))
+    for name, found in (("honest", verdict_attackers.withheld), ("fake", verdict_attackers.withheld_fake)):
+        for share in verdict_attackers.SHARES:
+            silent = found(share, runs=runs)
+            denied = round(100 * silent.outcomes[ChallengeOutcome.NO_VERDICT] / runs, 2)
+            figures.append(Figure(f"trust-withheld-{name}-{share:.0%}".rstrip("%"), "%", (denied,)))
+            ends = ", ".join(f"{number} {outcome}" for outcome, number in sorted(silent.outcomes.items()))
+            lines.append(f"reveals withheld by {share:.0%}, {name} host: {ends}; {silent.withheld:.2f} votes a run")
+    for hosts in _COLLUDING:
+        count = verdict_attackers.colluding(hosts, runs)
+        figures.append(Figure(f"trust-collusion-{hosts}", "%", (round(100 * count.caught / runs, 2),)))
+        lines.append(
+            f"{hosts} of {verdict_attackers.PROVIDERS} providers collude: {count.caught} wrong results caught, "
+            f"{count.accepted} agreed (computed {100 * verdict_attackers.accepted_chance(hosts):.1f} %), "
+            f"{count.honest_slashed} honest hosts slashed"
+        )
     return figures, lines
 
 

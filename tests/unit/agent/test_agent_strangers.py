@@ -11,6 +11,7 @@ from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
 from node_agent.handlers.challenge_requests import ChallengeRequests
+from node_agent.handlers.evidence_files import EvidenceFiles
 from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.meter import UsageMeter
@@ -43,6 +44,7 @@ from offchain.schema.protocol.operations import (
     DeliverArgs,
     DialArgs,
     EvidenceArgs,
+    EvidenceFilesArgs,
     ExecArgs,
     GetArgs,
     ImageArgs,
@@ -84,6 +86,8 @@ ASKED = [
     CheckpointArgs("00" * 32),
     ChallengeArgs(3, ChallengePart.COMMITMENT),
     EvidenceArgs("00" * 32),
+    EvidenceFilesArgs(seal_to="00" * 32),
+    EvidenceFilesArgs(size=10),
 ]
 OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE | {Op.CHECKPOINT}]
 """What a tenant may ask."""
@@ -136,6 +140,7 @@ class Host(World):
                 **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),
                 **ChallengeRequests(asyncio.get_running_loop(), proof_of).handlers(),
                 **EvidenceRequests(GantryChain(self.chain), state, meter.newest).handlers(),
+                **EvidenceFiles(GantryChain(self.chain), state.path).handlers(),
             },
         )
         async with agent_running(agent, state):

@@ -16,8 +16,9 @@ from offchain.adapters.keys.signer import from_uri, verify
 from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import refused
+from offchain.adapters.transport.session import WINDOW
 from offchain.schema.protocol.evidence import pack
-from offchain.schema.protocol.messages import Code, Op
+from offchain.schema.protocol.messages import Code, Control, Op
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
 from tests.support.fake_access import FakeAccess, FakePod
 
@@ -58,6 +59,7 @@ class RealHost:
         self.delivered, self.asked = {}, []
         self.ended = False
         self.evidence = {"lease.json": b"{}", "log": b"one line\n", "output": cli_world.RESULT}
+        self.evidence_files = None
         self.said = None
         self.there = Snapshots((), None)
         self._folder, self._genesis = folder, chain_genesis
@@ -78,6 +80,7 @@ class RealHost:
                 Op.SNAPSHOT: self._snapshot,
                 Op.IMAGE: self._image,
                 Op.EVIDENCE: self._evidence,
+                Op.EVIDENCE_FILES: self._evidence_files,
             },
             verify=lambda account, crypto, payload, signature: verify(ss58.decode(account), crypto, payload, signature),
             now_ms=lambda: time.time_ns() // 1_000_000,
@@ -112,6 +115,21 @@ class RealHost:
     async def _evidence(self, request, session):
         session.accept()
         await session.write(seal(bytes.fromhex(request.args.seal_to), pack(self.evidence)))
+
+    async def _evidence_files(self, request, session):
+        """Keeps what is sent, and shows it."""
+        if request.args.size is None:
+            if self.evidence_files is None:
+                raise refused(Code.GONE, "No files are here.", "None may exist.")
+            session.accept()
+            await session.write(seal(bytes.fromhex(request.args.seal_to), self.evidence_files))
+            return
+        session.accept(window=WINDOW)
+        found = bytearray()
+        while (piece := await session.read_main()) is not None:
+            found += piece
+        self.evidence_files = bytes(found)
+        await session.say(Control(done=True))
 
     async def _snapshot(self, request, session):
         """A host that does what it is asked, without a machine behind it."""

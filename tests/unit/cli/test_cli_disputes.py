@@ -19,6 +19,7 @@ from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import DisputePhase, Vote
 from offchain.schema.protocol.evidence import BUNDLE_FILE, lease_member, own_member, unpack
+from offchain.services.evidence_files import checked_files
 from tests.support.chain_records import Tasks, task_spec
 from tests.support.dispute_records import dispute, params, seat
 
@@ -91,6 +92,51 @@ def test_a_dispute_names_the_digest_of_the_evidence_that_is_stored(
     assert (about["accused"][0]["host"], about["task"], about["tenant"]) == (HOST, 0, CHARLIE)
     assert about["accused"][0]["result"]["sha256"] == hashlib.sha256(RESULT).hexdigest()
     assert output.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_files_of_the_opener_are_sent_to_the_accused_host_and_shown_again(
+    world: World, host: RealHost, sent: list[Call], tmp_path: Path
+) -> None:
+    """With them the archive that is fetched has the digest that the opener named."""
+    (tmp_path / "report.txt").write_bytes(b"rows 3 to 5 are wrong")
+    output = tmp_path / "evidence.tar"
+    opened = world.json("dispute", "open", "0", "--file", tmp_path / "report.txt", "-o", output, *WHO)
+    kept = host.evidence_files
+    files = checked_files(kept, world.chain.genesis, 0, CHARLIE)
+    assert files == {own_member("report.txt"): b"rows 3 to 5 are wrong"}
+    (archive,) = world.json("dispute", "show", "0", "--fetch", tmp_path / "again.tar", *WHO)["archives"]
+    assert archive["sha256"] == opened["stored"]["sha256"]
+
+    host.evidence_files = None
+    (archive,) = world.json("dispute", "show", "0", "--fetch", tmp_path / "without.tar", *WHO)["archives"]
+    assert archive["sha256"] != opened["stored"]["sha256"], "nobody shows the files"
+    assert world.json("dispute", "deliver", "0", output, *WHO) == {
+        "task": 0,
+        "files": ["report.txt"],
+        "taken_by_leases": 1,
+    }
+    assert checked_files(host.evidence_files, world.chain.genesis, 0, CHARLIE) == files
+    assert len(sent) == 1, "files are no call"
+
+    host.evidence_files = kept[:-1024]
+    (archive,) = world.json("dispute", "show", "0", "--fetch", tmp_path / "broken.tar", *WHO)["archives"]
+    assert any("archive" in problem for problem in archive["problems"])
+
+
+def test_only_the_opener_delivers_files_and_only_from_an_archive_that_has_some(
+    world: World, host: RealHost, sent: list[Call], tmp_path: Path
+) -> None:
+    output = tmp_path / "evidence.tar"
+    world.json("dispute", "open", "0", "-o", output, *WHO)
+    status, _, err = world.run("dispute", "deliver", "0", output, *WHO)
+    assert (status, host.evidence_files, len(sent)) == (2, None, 1)
+    assert "has no files of the opener" in err
+    (tmp_path / "report.txt").write_bytes(b"wrong")
+    Tasks(world.chain).change(0, state=gen.TaskStateReported())
+    world.json("dispute", "open", "0", "--file", tmp_path / "report.txt", "-o", output, *WHO)
+    status, _, err = world.run("dispute", "deliver", "0", output, *JUROR)
+    assert status == 1
+    assert f"{DAVE.address} has not opened the dispute" in err
 
 
 def test_an_output_that_the_host_did_not_report_is_pointed_out(

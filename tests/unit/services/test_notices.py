@@ -7,6 +7,7 @@ import pytest
 
 from offchain.schema.chain_types.ids import lease_id
 from offchain.services.notifications.notices import (
+    DisputeNotice,
     DropReminders,
     Happened,
     HostNotice,
@@ -75,9 +76,50 @@ def test_hosts_that_get_worse_are_told(name, fields, is_told):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "fields", "accused", "wanted"),
+    [
+        ("DisputeOpened", {"accused": [LEASE], "until": 60_000}, (LEASE,), "gantry dispute add-evidence 7"),
+        ("DisputeDecided", {"verdict": "Yes", "appeal_until": 60_000}, None, "upheld. The losing side can appeal"),
+        ("DisputeDecided", {"verdict": "No", "appeal_until": None}, None, "rejected. There is no further appeal"),
+        ("Appealed", {"by": "5Who", "until": 60_000}, None, "is appealed"),
+        ("DisputeClosed", {"outcome": "NoVerdict"}, None, "is over: no verdict"),
+    ],
+)
+def test_steps_of_a_dispute_are_told_with_their_deadlines(name, fields, accused, wanted):
+    (found,) = effects("Verification", name, task=7, **fields)
+    assert isinstance(found, DisputeNotice)
+    assert (found.topic, found.task, found.accused, found.event) == ("lease_disputed", 7, accused, "5.3")
+    assert wanted in found.text
+    assert ("1970" in found.text) == any(value == 60_000 for value in fields.values()), "the time of the deadline"
+
+
+@pytest.mark.parametrize("name", ["VoteCommitted", "CommitteeDrawn", "JuryAwaited", "EvidenceAdded"])
+def test_other_steps_of_a_dispute_are_not_told(name):
+    assert effects("Verification", name, task=7) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "wanted"),
+    [
+        ("Failed", "two committees"),
+        ("NotAnswered", "the second time"),
+        ("Missed", "Another miss"),
+        ("Passed", None),
+        ("NoVerdict", None),
+    ],
+)
+def test_a_lost_challenge_is_told_to_the_provider(outcome, wanted):
+    found = effects("Verification", "ChallengeClosed", challenge=3, host="5Host", device=1, outcome=outcome)
+    assert [(one.topic, one.host) for one in found] == ([] if wanted is None else [("challenge_failed", "5Host")])
+    assert all(wanted in one.text and "GPU 1 of host 5Host" in one.text for one in found)
+
+
 def test_an_event_with_other_fields_leads_to_nothing():
     assert effects("Leases", "DataKept", lease=LEASE) == []
     assert effects("Tasks", "LeaseMoved", task=7) == []
+    assert effects("Verification", "DisputeOpened", task=7) == []
+    assert effects("Verification", "ChallengeClosed", challenge=7) == []
 
 
 def test_an_id_is_the_same_for_the_same_thing_only():

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -63,8 +64,23 @@ def test_passwords_are_files():
             option = "alerts-token-file" if secret == "alerts-token" else "password-file"
             assert f"--{option}=/run/secrets/{secret}" in service["command"]
     assert {name for name, service in SERVICES.items() if "secrets" in service} == {
-        *("scheduler", "scheduler-2", "settler", "settler-2", "verifier", "notifier"),
+        *("scheduler", "scheduler-2", "settler", "settler-2", "verifier", "juror", "notifier"),
     }
+
+
+def test_a_juror_executes_nothing_unless_an_engine_is_given_to_it():
+    juror = SERVICES["juror"]
+    assert juror["image"] == SERVICES["verifier"]["image"] == "gantry-workers"
+    assert juror["command"][:2] == ["juror", "run"]
+    assert "--driver=${GANTRY_JUROR_DRIVER:-none}" in juror["command"]
+    assert [volume for volume in juror["volumes"] if "docker.sock" in volume] == [
+        "${GANTRY_JUROR_SOCKET:-/dev/null}:/run/juror/docker.sock"
+    ]
+    command = [*(re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", word) for word in juror["command"]), "--help"]
+    checked = subprocess.run(
+        [sys.executable, "-m", "offchain.cli", *command], cwd=ROOT, check=False, capture_output=True
+    )
+    assert checked.returncode == 0, checked.stderr.decode()
 
 
 def test_there_are_two_of_each_worker_with_accounts_and_state_of_their_own():

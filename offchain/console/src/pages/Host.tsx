@@ -10,6 +10,7 @@ import { DeviceHistory } from "../components/DeviceHistory.tsx";
 import { DeviceTable } from "../components/DeviceTable.tsx";
 import { EventList } from "../components/EventList.tsx";
 import { HostTable } from "../components/HostTable.tsx";
+import { HostTrust } from "../components/HostTrust.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Heading, Status, Time, Wrong } from "../components/parts.tsx";
@@ -94,6 +95,7 @@ export function HostPage() {
                 {(page) => <DeviceTable rows={page.data} />}
               </Load>
             </section>
+            <HostTrust host={data} devices={devices.data?.data} latest={events.data?.data ?? []} />
             <DeviceHistory host={data.host} provider={data.provider} />
             <section class="stack">
               <h2>Price list</h2>

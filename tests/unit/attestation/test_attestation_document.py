@@ -1,0 +1,98 @@
+"""The form of attestation documents and policies: bounded, complete, and bound to one host and nonce."""
+
+import dataclasses
+import hashlib
+import json
+
+import pytest
+
+from offchain.core.attestation.verification import verify_attestation
+from offchain.schema.attestation import document as form
+from offchain.schema.attestation.document import AttestationDocument, EvidenceKind, GpuEvidence, gpu_nonce, report_data
+from offchain.schema.attestation.policy import (
+    AttestationCheck,
+    AttestationPolicy,
+    SnpTcb,
+    parse_measurement,
+    parse_snp_tcb,
+)
+from offchain.schema.protocol.fields import WireError
+
+HOST, NONCE = bytes(range(32)), bytes(32)
+GPU = GpuEvidence(b"report", "certificates", "{}")
+DOCUMENT = AttestationDocument(
+    kind=EvidenceKind.TDX, host=HOST, nonce=NONCE, quote=b"quote", collateral="{}", gpus=(GPU, GPU)
+)
+
+
+def fields(**changed):
+    return json.dumps(json.loads(DOCUMENT.encode()) | changed).encode()
+
+
+def test_a_document_is_read_as_it_was_written():
+    assert AttestationDocument.decode(DOCUMENT.encode()) == DOCUMENT
+
+
+def test_what_the_hardware_signs_is_of_one_host_and_nonce_and_of_one_purpose():
+    data = report_data(HOST, NONCE)
+    assert data == hashlib.sha256(b"gantry/attestation/v1" + HOST + NONCE).digest() + bytes(32)
+    others = {report_data(NONCE, NONCE), report_data(HOST, HOST), data, gpu_nonce(HOST, NONCE)}
+    assert len(others) == 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"v": 2}, "v must be a whole number from 1 to 1"),
+        ({"kind": "sgx"}, "kind 'sgx' is none of tdx, sev-snp"),
+        ({"host": "00"}, "host must be 64"),
+        ({"nonce": None}, "nonce must be text"),
+        ({"quote": "***"}, "quote must be base64"),
+        ({"quote": "A" * 30_000}, "quote must be text of at most 21848"),
+        ({"collateral": "x" * (form.MAX_COLLATERAL + 1)}, "collateral must be text of at most 262144"),
+        ({"gpus": [{}] * 2}, "report must be text"),
+        ({"gpus": [GPU.fields()] * 17}, "gpus has 17 entries, more than 16"),
+        ({"gpus": "none"}, "gpus must be a list"),
+        ({"more": 1}, "unknown field 'more'"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_limit(changed, said):
+    with pytest.raises(WireError, match=said.replace("*", r"\*")):
+        AttestationDocument.decode(fields(**changed))
+
+
+def test_a_document_that_is_too_large_is_not_even_parsed():
+    with pytest.raises(WireError, match=f"more than {form.MAX_DOCUMENT}"):
+        AttestationDocument.decode(b" " * (form.MAX_DOCUMENT + 1))
+    gpus = (dataclasses.replace(GPU, collateral="x" * form.MAX_GPU_COLLATERAL),) * 5
+    with pytest.raises(WireError, match=f"more than {form.MAX_DOCUMENT}"):
+        dataclasses.replace(DOCUMENT, gpus=gpus).encode()
+
+
+@pytest.mark.parametrize("cut", [0, 1, 20, -1])
+def test_a_truncated_or_oversized_document_is_refused_by_a_verification(cut):
+    result = verify_attestation(DOCUMENT.encode()[:cut], HOST, NONCE, AttestationPolicy(), 0)
+    assert (result.failure.check, result.kind) == (AttestationCheck.DOCUMENT, None)
+    large = verify_attestation(bytes(form.MAX_DOCUMENT + 1), HOST, NONCE, AttestationPolicy(), 0)
+    assert large.failure.check is AttestationCheck.DOCUMENT
+
+
+def test_versions_of_firmware_are_compared_part_by_part():
+    least = parse_snp_tcb("snp=22, bootloader=4")
+    assert least == SnpTcb(bootloader=4, snp=22)
+    assert parse_snp_tcb(least.text) == least
+    assert SnpTcb(4, 0, 22, 0).reaches(least)
+    assert not SnpTcb(9, 9, 21, 9).reaches(least)
+
+
+@pytest.mark.parametrize("text", ["", "snp", "snp=x", "snp=256", "other=1", "snp=1,snp=2", "snp=1;tee=2"])
+def test_malformed_versions_are_refused(text):
+    with pytest.raises(ValueError, match="is not NAME=NUMBER"):
+        parse_snp_tcb(text)
+
+
+@pytest.mark.parametrize("text", ["", "00" * 47, "0" * 97, "AB" * 48, "zz" * 48])
+def test_a_measurement_has_48_bytes(text):
+    assert parse_measurement("ab" * 48) == b"\xab" * 48
+    with pytest.raises(ValueError, match="96 lower-case hex digits"):
+        parse_measurement(text)

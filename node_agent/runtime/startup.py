@@ -13,11 +13,13 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any
 
+from node_agent.attestation.machine import MachineAttestation
 from node_agent.chain.challenge_responder import ChallengeResponder
 from node_agent.chain.duplicates import other_agent_block, wait_for_silence
 from node_agent.challenge.sources import program_source
 from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.handlers.attestation_requests import AttestationRequests
 from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
@@ -61,10 +63,12 @@ from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.span_export import begin_tracing
 from offchain.adapters.transport.gateway import GatewayTransport
+from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.routing import RoutedTransport, open_direct, open_host
 from offchain.errors import OurError
 from offchain.ports import ChainPort
+from offchain.schema.protocol.messages import Op
 
 OPEN_FILES = 16_384
 TRIM_EVERY_S = 60.0
@@ -159,6 +163,7 @@ async def run_agent(settings: AgentSettings) -> None:
                 **EvidenceRequests(
                     GantryChain(link_chain), state, bound_to(asyncio.get_running_loop(), meter.newest)
                 ).handlers(),
+                **_attestation(settings, key),
             },
             link=link,
             link_port=link_chain,
@@ -178,6 +183,13 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         status_file = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), status_file.run(agent.ready))
+
+
+def _attestation(settings: AgentSettings, key: Ed25519Signer) -> Mapping[Op, Handler]:
+    """Return the handler of requests for attestation documents; none unless the host is said to be confidential."""
+    if not settings.confidential:
+        return {}
+    return AttestationRequests(MachineAttestation(settings.state), key.public_key).handlers()
 
 
 def _responder(

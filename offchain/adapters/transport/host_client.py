@@ -16,6 +16,7 @@ from offchain.adapters.transport.remote_program import RemoteProgram
 from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
 from offchain.errors import BadKey
 from offchain.ports import Signer
+from offchain.schema.attestation.document import MAX_DOCUMENT
 from offchain.schema.protocol.delegation import SignedDelegation
 from offchain.schema.protocol.evidence import MAX_HOST_EVIDENCE
 from offchain.schema.protocol.messages import Answer, Code, Control, Request, WireError
@@ -23,6 +24,7 @@ from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import (
     MAX_SEALED,
     Args,
+    AttestArgs,
     ChallengeArgs,
     ChallengePart,
     CheckpointArgs,
@@ -239,6 +241,15 @@ class HostClient:
             return open_sealed(private, sealed)
         except BadKey:
             raise HostMisbehaved("the host sealed its evidence for another key than that of the request") from None
+
+    async def attestation(self, nonce: bytes, lease: int | None = None) -> bytes:
+        """An attestation document of the host for this nonce of 32 bytes, which nobody has verified.
+
+        `lease`: of the signer, if it is a tenant of the host.
+        """
+        session, _ = await self.ask(AttestArgs(nonce.hex()), lease, window=BULK_WINDOW)
+        session.end()
+        return await _whole(session, MAX_DOCUMENT)
 
     async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
         """Send the tenant's signature of the receipt with this SHA-256."""

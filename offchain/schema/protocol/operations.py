@@ -41,6 +41,7 @@ class Op(StrEnum):
     CHECKPOINT = "checkpoint"
     CHALLENGE = "challenge"
     EVIDENCE = "evidence"
+    ATTEST = "attest"
     SERVE = "serve"
     TAKE = "take"
     CARRY = "carry"
@@ -48,8 +49,8 @@ class Op(StrEnum):
 
 OF_GATEWAYS: Final = frozenset({Op.SERVE, Op.TAKE, Op.CARRY})
 """Operations of gateways only."""
-NO_LEASE: Final = frozenset({Op.PING, Op.PROBE, Op.CHALLENGE}) | OF_GATEWAYS
-"""Operations on the host or gateway itself; all others are on one of a host's leases."""
+NO_LEASE: Final = frozenset({Op.PING, Op.PROBE, Op.CHALLENGE, Op.ATTEST}) | OF_GATEWAYS
+"""Operations on the host or gateway itself; all others are on one of a host's leases. ATTEST may name a lease."""
 INTO_POD: Final = frozenset({Op.EXEC, Op.ATTACH, Op.DIAL, Op.GET, Op.PUT})
 """Operations inside a running pod, which end with its lease."""
 OF_SNAPSHOTS: Final = frozenset({Op.SNAPSHOT, Op.IMAGE})
@@ -281,6 +282,13 @@ class EvidenceArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class AttestArgs:
+    """An attestation document of the host for this nonce, 64 hex digits."""
+
+    nonce: Annotated[str, digits_of(32)]
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterArgs:
     """Register a host with the gateway, which announces its callers.
 
@@ -320,6 +328,7 @@ Args: TypeAlias = (
     | CheckpointArgs
     | ChallengeArgs
     | EvidenceArgs
+    | AttestArgs
     | RegisterArgs
     | AcceptArgs
     | RelayArgs
@@ -342,6 +351,7 @@ _TYPES: dict[Op, type[Args]] = {
     Op.CHECKPOINT: CheckpointArgs,
     Op.CHALLENGE: ChallengeArgs,
     Op.EVIDENCE: EvidenceArgs,
+    Op.ATTEST: AttestArgs,
     Op.SERVE: RegisterArgs,
     Op.TAKE: AcceptArgs,
     Op.CARRY: RelayArgs,

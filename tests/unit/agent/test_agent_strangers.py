@@ -37,6 +37,7 @@ from offchain.schema.protocol.operations import (
     OF_GATEWAYS,
     OF_SNAPSHOTS,
     AttachArgs,
+    AttestArgs,
     ChallengeArgs,
     ChallengePart,
     CheckpointArgs,
@@ -84,6 +85,7 @@ ASKED = [
     CheckpointArgs("00" * 32),
     ChallengeArgs(3, ChallengePart.COMMITMENT),
     EvidenceArgs("00" * 32),
+    AttestArgs("00" * 32),
 ]
 OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE | {Op.CHECKPOINT}]
 """What a tenant may ask."""

@@ -15,13 +15,14 @@ class MachineAttestation:
     def __init__(self, state: Path) -> None:
         self._folder = state / FOLDER
 
-    def document(self, host: bytes, nonce: bytes) -> AttestationDocument:
+    def document(self, host: bytes, nonce: bytes, seal_key: bytes) -> AttestationDocument:
         """See :meth:`AttestationSource.document`."""
-        made = machine_quote(report_data(host, nonce))
+        made = machine_quote(report_data(host, nonce, seal_key))
         return AttestationDocument(
             kind=made.kind,
             host=host,
             nonce=nonce,
+            seal_key=seal_key,
             quote=made.quote,
             collateral=collateral(made.kind, self._folder, made.certificates),
         )

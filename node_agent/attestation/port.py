@@ -18,8 +18,8 @@ class AttestationUnavailableError(Exception):
 class AttestationSource(Protocol):
     """Makes documents about the machine on which the agent runs."""
 
-    def document(self, host: bytes, nonce: bytes) -> AttestationDocument:
-        """Return a new document for the host key and the verifier's nonce. Blocks up to some seconds.
+    def document(self, host: bytes, nonce: bytes, seal_key: bytes) -> AttestationDocument:
+        """Return a new document for the host key, the verifier's nonce and the sealing key. Blocks up to some seconds.
 
         Raises :class:`AttestationUnavailableError`.
         """

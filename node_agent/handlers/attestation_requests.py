@@ -44,11 +44,17 @@ async def check_account(chain: GantryChain, request: Request) -> None:
 
 
 class AttestationRequests:
-    """Handler of :data:`Op.ATTEST`. One document is made at a time. `now_s`: a monotonic clock."""
+    """Handler of :data:`Op.ATTEST`. One document is made at a time.
 
-    def __init__(self, source: AttestationSource, host_key: bytes, now_s: Callable[[], float] = monotonic) -> None:
+    `seal_key`: the public key that opens what tenants seal. `now_s`: a monotonic clock.
+    """
+
+    def __init__(
+        self, source: AttestationSource, host_key: bytes, seal_key: bytes, now_s: Callable[[], float] = monotonic
+    ) -> None:
         self._source = source
         self._host_key = host_key
+        self._seal_key = seal_key
         self._now_s = now_s
         self._making = asyncio.Lock()
         self._waiting = 0
@@ -68,7 +74,9 @@ class AttestationRequests:
         self._waiting += 1
         try:
             async with self._making:
-                document = await asyncio.to_thread(self._source.document, self._host_key, bytes.fromhex(args.nonce))
+                document = await asyncio.to_thread(
+                    self._source.document, self._host_key, bytes.fromhex(args.nonce), self._seal_key
+                )
         except AttestationUnavailableError as error:
             log.warning("no attestation document could be made: %s. %s", error, error.hint)
             raise refused(

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from node_agent.attestation.machine import MachineAttestation
+from node_agent.attestation.sealing_key import SealingKey
 from node_agent.chain.challenge_responder import ChallengeResponder
 from node_agent.chain.duplicates import other_agent_block, wait_for_silence
 from node_agent.challenge.sources import program_source
@@ -140,7 +141,7 @@ async def run_agent(settings: AgentSettings) -> None:
         meter = UsageMeter(
             GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=steady_time
         )
-        counts = OutboxCounts()
+        counts, sealing = OutboxCounts(), SealingKey() if settings.confidential else None
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
         responder = _responder(settings, stack, chain, state, driver, key.address, hardware)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
@@ -163,11 +164,12 @@ async def run_agent(settings: AgentSettings) -> None:
                 **EvidenceRequests(
                     GantryChain(link_chain), state, bound_to(asyncio.get_running_loop(), meter.newest)
                 ).handlers(),
-                **_attestation(settings, key),
+                **_attestation(settings, key, sealing),
             },
             link=link,
             link_port=link_chain,
             counts=counts,
+            sealing=sealing,
         )
         facts = _facts(agent, lock, watch, prober, by_gateways, responder)
         reader = DeviceReader()
@@ -185,11 +187,11 @@ async def run_agent(settings: AgentSettings) -> None:
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), status_file.run(agent.ready))
 
 
-def _attestation(settings: AgentSettings, key: Ed25519Signer) -> Mapping[Op, Handler]:
+def _attestation(settings: AgentSettings, key: Ed25519Signer, sealing: SealingKey | None) -> Mapping[Op, Handler]:
     """Return the handler of requests for attestation documents; none unless the host is said to be confidential."""
-    if not settings.confidential:
+    if sealing is None:
         return {}
-    return AttestationRequests(MachineAttestation(settings.state), key.public_key).handlers()
+    return AttestationRequests(MachineAttestation(settings.state), key.public_key, sealing.public).handlers()
 
 
 def _responder(

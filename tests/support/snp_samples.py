@@ -15,6 +15,7 @@ from tests.support.attestation_roots import NOW_S, YEAR_S, Authority, root
 
 HOST = bytes(range(32))
 NONCE = bytes(range(32, 64))
+SEAL_KEY = bytes(range(64, 96))
 MEASUREMENT = bytes(range(48))
 OID = "1.3.6.1.4.1.3704.1"
 DEBUG = 1 << 19
@@ -83,13 +84,20 @@ class SnpMachine:
         return bytes(report)
 
     def document(
-        self, host: bytes = HOST, nonce: bytes = NONCE, *, quote: bytes | None = None, collateral: str | None = None
+        self,
+        host: bytes = HOST,
+        nonce: bytes = NONCE,
+        seal_key: bytes = SEAL_KEY,
+        *,
+        quote: bytes | None = None,
+        collateral: str | None = None,
     ) -> AttestationDocument:
         return AttestationDocument(
             kind=EvidenceKind.SEV_SNP,
             host=host,
             nonce=nonce,
-            quote=self.report(report_data(host, nonce)) if quote is None else quote,
+            seal_key=seal_key,
+            quote=self.report(report_data(host, nonce, seal_key)) if quote is None else quote,
             collateral=self.certificates() if collateral is None else collateral,
         )
 

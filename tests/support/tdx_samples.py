@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from offchain.schema.attestation.document import AttestationDocument, EvidenceKind, report_data
 from tests.support.attestation_roots import DAY_S, NOW_S, YEAR_S, Authority, root
-from tests.support.snp_samples import HOST, NONCE
+from tests.support.snp_samples import HOST, NONCE, SEAL_KEY
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "vectors/attestation/tdx.json").read_text(encoding="utf-8")
@@ -37,6 +37,7 @@ def recorded(host: bytes = HOST, nonce: bytes = NONCE) -> AttestationDocument:
         kind=EvidenceKind.TDX,
         host=host,
         nonce=nonce,
+        seal_key=SEAL_KEY,
         quote=RECORDED_QUOTE,
         collateral=json.dumps(RECORDED["collateral"]),
     )
@@ -131,13 +132,20 @@ class TdxMachine:
         )
 
     def document(
-        self, host: bytes = HOST, nonce: bytes = NONCE, *, quote: bytes | None = None, collateral: str | None = None
+        self,
+        host: bytes = HOST,
+        nonce: bytes = NONCE,
+        seal_key: bytes = SEAL_KEY,
+        *,
+        quote: bytes | None = None,
+        collateral: str | None = None,
     ) -> AttestationDocument:
         return AttestationDocument(
             kind=EvidenceKind.TDX,
             host=host,
             nonce=nonce,
-            quote=self.quote(report_data(host, nonce)) if quote is None else quote,
+            seal_key=seal_key,
+            quote=self.quote(report_data(host, nonce, seal_key)) if quote is None else quote,
             collateral=self.collateral() if collateral is None else collateral,
         )
 

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
-from offchain.adapters.keys.sealed_box import KEY_BYTES, OVERHEAD, open_sealed, public_of, seal_to_host
+from offchain.adapters.keys.sealed_box import KEY_BYTES, OVERHEAD, open_sealed, public_of, seal, seal_to_host
 from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
 from offchain.adapters.transport.remote_program import RemoteProgram
@@ -202,9 +202,9 @@ class HostClient:
         """Open the saved folder of a pod, as its next or standby host; see `transport.copy`."""
         return await self.ask(args, lease, window=BULK_WINDOW)
 
-    async def deliver(self, lease: int, name: str, data: bytes) -> None:
-        """Send a file that the manifest names, sealed for the host."""
-        sealed = seal_to_host(self._host_key, data)
+    async def deliver(self, lease: int, name: str, data: bytes, *, seal_key: bytes | None = None) -> None:
+        """Send a file that the manifest names, sealed for the host's key, or for this X25519 key that it attested."""
+        sealed = seal_to_host(self._host_key, data) if seal_key is None else seal(seal_key, data)
         if len(sealed) > MAX_SEALED:
             raise refused(
                 Code.TOO_LARGE,

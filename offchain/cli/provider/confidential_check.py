@@ -11,6 +11,7 @@ import click
 
 from node_agent.attestation.machine import MachineAttestation
 from node_agent.attestation.port import AttestationSource, AttestationUnavailableError
+from node_agent.attestation.sealing_key import SealingKey
 from node_agent.runtime.settings import AgentSettings
 from offchain.cli.provider.machine_checks import CheckResult, CheckVerdict
 from offchain.core.attestation.verification import verify_attestation
@@ -37,7 +38,7 @@ async def confidential_checks(
     nonce = secrets.token_bytes(NONCE_BYTES)
     source = source or MachineAttestation(settings.state)
     try:
-        document = await asyncio.to_thread(source.document, host_key, nonce)
+        document = await asyncio.to_thread(source.document, host_key, nonce, SealingKey().public)
         result = verify_attestation(document.encode(), host_key, nonce, AttestationPolicy(), int(time.time()))
     except AttestationUnavailableError as error:
         return (CheckResult(CHECK, CheckVerdict.FAIL, str(error), error.hint),)

@@ -30,6 +30,7 @@ def verify_attestation(
     """
     findings: list[AttestationFinding] = []
     kind: EvidenceKind | None = None
+    seal_key: bytes | None = None
     report: SnpReport | TdxReport | None = None
     try:
         document = _document(data, host_key, nonce)
@@ -43,12 +44,14 @@ def verify_attestation(
                     findings.append(found)
                 else:
                     report = found
+        seal_key = document.seal_key
     except EvidenceError as error:
         findings.append(AttestationFinding(error.check, passed=False, text=str(error), hint=error.hint))
     return AttestationResult(
         findings=tuple(findings),
         kind=kind,
         measurement=None if report is None else report.measurement,
+        seal_key=seal_key,
         facts=_facts(report),
         test_root=test_root is not None,
     )
@@ -81,7 +84,7 @@ def _verified(
             "Use another host, or accept this kind in the manifest (confidential.kinds).",
         )
     yield AttestationFinding.proven(AttestationCheck.KIND, document.kind.value)
-    expected = report_data(document.host, document.nonce)
+    expected = report_data(document.host, document.nonce, document.seal_key)
     parts: Iterator[AttestationFinding | SnpReport | TdxReport]
     if document.kind is EvidenceKind.SEV_SNP:
         parts = verify_snp(document, expected, policy, RootKeys(sev_snp.ROOTS, test_root), now_s)
@@ -93,7 +96,8 @@ def _verified(
         if not isinstance(part, AttestationFinding):
             measurement = part.measurement
     yield _check_measurement(measurement, policy)
-    yield _check_gpus(document, policy)
+    text = "evidence of GPUs is not verified by this release"
+    yield AttestationFinding(AttestationCheck.GPUS, passed=None, text=text)
 
 
 def _check_measurement(measurement: bytes, policy: AttestationPolicy) -> AttestationFinding:
@@ -107,16 +111,6 @@ def _check_measurement(measurement: bytes, policy: AttestationPolicy) -> Attesta
             "If you trust this release of the host's system, add it to confidential.measurements in the manifest.",
         )
     return AttestationFinding.proven(AttestationCheck.MEASUREMENT, measurement.hex())
-
-
-def _check_gpus(document: AttestationDocument, policy: AttestationPolicy) -> AttestationFinding:
-    if policy.gpus:
-        raise EvidenceError(
-            AttestationCheck.GPUS,
-            f"evidence of GPUs cannot be verified by this release ({len(document.gpus)} in the document)",
-            "Remove confidential.gpus from the manifest, if data may leave the machine's memory for its GPUs.",
-        )
-    return AttestationFinding(AttestationCheck.GPUS, passed=None, text="the policy does not ask for GPUs")
 
 
 def _facts(report: SnpReport | TdxReport | None) -> tuple[tuple[str, str], ...]:

@@ -1,8 +1,9 @@
 """Attestation documents: evidence of a host's hardware that its memory is encrypted and which software it runs.
 
-A document is made for one request: what the hardware signs contains the SHA-256 of the host's key and of the verifier's
-nonce, so that it is of no use later or for another host. Everything that a verifier needs beside its own roots of trust
-is in the document, so that a verification makes no connection.
+A document is made for one request: what the hardware signs contains a SHA-256 of the host's key, of the verifier's
+nonce and of a key that exists in the machine's memory only, for which secrets are sealed. So it is of no use later, for
+another host, or to somebody who has read the machine's disk. Everything that a verifier needs beside its own roots of
+trust is in the document, so that a verification makes no connection.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from offchain.schema.protocol.fields import (
     canonical_json,
     decode,
     json_object,
-    objects_of,
     text,
     whole,
 )
@@ -28,18 +28,14 @@ from offchain.schema.protocol.fields import (
 VERSION: Final = 1
 NONCE_BYTES: Final = 32
 HOST_KEY_BYTES: Final = 32
+SEAL_KEY_BYTES: Final = 32
 REPORT_DATA_BYTES: Final = 64
 MAX_QUOTE: Final = 16_384
 """The largest quote or report, in bytes: one of Intel TDX has about 5,000, one of AMD SEV-SNP 1,184."""
 MAX_COLLATERAL: Final = 262_144
 """The largest collateral of one quote, in characters: certificates, revocation lists and TCB information."""
-MAX_GPUS: Final = 16
-MAX_GPU_EVIDENCE: Final = 65_536
-MAX_GPU_COLLATERAL: Final = 1 << 20
-"""The largest collateral of a GPU, in characters. Reference values of NVIDIA are documents of some 100 KiB."""
-MAX_DOCUMENT: Final = 4 << 20
-_CPU_DOMAIN: Final = b"gantry/attestation/v1"
-_GPU_DOMAIN: Final = b"gantry/attestation/gpu/v1"
+MAX_DOCUMENT: Final = 512 << 10
+_DOMAIN: Final = b"gantry/attestation/v1"
 
 
 class EvidenceKind(StrEnum):
@@ -49,14 +45,9 @@ class EvidenceKind(StrEnum):
     SEV_SNP = "sev-snp"
 
 
-def report_data(host_key: bytes, nonce: bytes) -> bytes:
-    """Return the 64 bytes that a quote of the machine has to contain: a SHA-256, then zeros."""
-    return hashlib.sha256(_CPU_DOMAIN + host_key + nonce).digest() + bytes(REPORT_DATA_BYTES - 32)
-
-
-def gpu_nonce(host_key: bytes, nonce: bytes) -> bytes:
-    """Return the 32 bytes that the evidence of a GPU has to contain."""
-    return hashlib.sha256(_GPU_DOMAIN + host_key + nonce).digest()
+def report_data(host_key: bytes, nonce: bytes, seal_key: bytes) -> bytes:
+    """Return the 64 bytes that a quote has to contain: a SHA-256, then zeros. Each argument has 32 bytes."""
+    return hashlib.sha256(_DOMAIN + host_key + nonce + seal_key).digest() + bytes(REPORT_DATA_BYTES - 32)
 
 
 def _base64_of(most_bytes: int) -> Reader:
@@ -86,48 +77,22 @@ def _collateral_of(longest: int) -> Reader:
     return lambda fields, name: text(fields, name, longest)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuEvidence:
-    """Evidence of one NVIDIA GPU.
-
-    `report`: the signed measurements (SPDM), `certificates`: the GPU's chain, PEM; `collateral`: JSON with reference
-    values and answers about revocation.
-    """
-
-    report: Annotated[bytes, _base64_of(MAX_GPU_EVIDENCE)]
-    certificates: Annotated[str, _collateral_of(MAX_GPU_EVIDENCE)]
-    collateral: Annotated[str, _collateral_of(MAX_GPU_COLLATERAL)]
-
-    def fields(self) -> dict[str, Any]:
-        return {
-            "report": base64.b64encode(self.report).decode(),
-            "certificates": self.certificates,
-            "collateral": self.collateral,
-        }
-
-
-def _gpus(fields: dict[str, Any], name: str) -> tuple[GpuEvidence, ...]:
-    found: tuple[GpuEvidence, ...] = objects_of(GpuEvidence)(fields, name)
-    if len(found) > MAX_GPUS:
-        raise WireError(f"{name} has {len(found)} entries, more than {MAX_GPUS}")
-    return found
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttestationDocument:
     """Evidence of one host for one verifier.
 
-    `host`: its key; `nonce`: of the verifier; `quote`: signed by the hardware. `collateral`: with `tdx` the JSON of
-    Intel's collateral as dcap-qvl writes it; with `sev-snp` certificates and revocation lists, PEM.
+    `host`: its key; `nonce`: of the verifier; `seal_key`: X25519, for which secrets are sealed; `quote`: signed by the
+    hardware. `collateral`: with `tdx` the JSON of Intel's collateral as dcap-qvl writes it; with `sev-snp` certificates
+    and revocation lists, PEM.
     """
 
     v: Annotated[int, whole(VERSION, VERSION)] = VERSION
     kind: Annotated[EvidenceKind, _kind]
     host: Annotated[bytes, bytes_of(HOST_KEY_BYTES)]
     nonce: Annotated[bytes, bytes_of(NONCE_BYTES)]
+    seal_key: Annotated[bytes, bytes_of(SEAL_KEY_BYTES)]
     quote: Annotated[bytes, _base64_of(MAX_QUOTE)]
     collateral: Annotated[str, _collateral_of(MAX_COLLATERAL)]
-    gpus: Annotated[tuple[GpuEvidence, ...], _gpus] = ()
 
     def encode(self) -> bytes:
         """Return the document's bytes. Raise :class:`WireError` if it is too long."""
@@ -137,9 +102,9 @@ class AttestationDocument:
                 "kind": self.kind.value,
                 "host": self.host.hex(),
                 "nonce": self.nonce.hex(),
+                "seal_key": self.seal_key.hex(),
                 "quote": base64.b64encode(self.quote).decode(),
                 "collateral": self.collateral,
-                "gpus": [gpu.fields() for gpu in self.gpus],
             }
         )
         _check_size(data)

@@ -61,14 +61,28 @@ class AttestationPolicy:
     """Requirements for a host's document beside those that always hold: genuine, not revoked, without debugging.
 
     `measurements`: of the software that the machine started with; empty: not compared, so that the provider's own
-    software may be behind the key. `gpus`: each GPU of the machine is attested too. `min_snp_tcb`: of AMD processors;
-    for Intel's, the manufacturer's list says whether a version is current.
+    software may be behind the key. `min_snp_tcb`: of AMD processors; for Intel's, the manufacturer's list says whether
+    a version is current.
     """
 
     kinds: tuple[EvidenceKind, ...] = tuple(EvidenceKind)
     measurements: tuple[bytes, ...] = ()
-    gpus: bool = False
     min_snp_tcb: SnpTcb = field(default_factory=SnpTcb)
+
+    @property
+    def text(self) -> str:
+        """The policy in a phrase."""
+        software = f"{len(self.measurements)} measurements" if self.measurements else "any software"
+        least = "" if self.min_snp_tcb == SnpTcb() else f", AMD firmware from {self.min_snp_tcb.text}"
+        return f"secrets only to hosts with {' or '.join(self.kinds)}, {software}{least}"
+
+    def plain(self) -> dict[str, Any]:
+        """Return the policy as JSON fields."""
+        return {
+            "kinds": [kind.value for kind in self.kinds],
+            "measurements": [one.hex() for one in self.measurements],
+            "min_snp_tcb": self.min_snp_tcb.text,
+        }
 
 
 class AttestationCheck(StrEnum):
@@ -110,13 +124,14 @@ class AttestationFinding:
 class AttestationResult:
     """What a verification has shown. It ends at the first failed check.
 
-    `measurement`: of the software, None if the verification did not get that far; `facts`: further values that the
-    hardware has signed, as text by name.
+    `measurement`: of the software, None if the verification did not get that far; `seal_key`: for which secrets are to
+    be sealed, None unless everything holds; `facts`: further values that the hardware has signed, as text by name.
     """
 
     findings: tuple[AttestationFinding, ...]
     kind: EvidenceKind | None = None
     measurement: bytes | None = None
+    seal_key: bytes | None = None
     facts: tuple[tuple[str, str], ...] = ()
     test_root: bool = False
     """Whether it was verified with the root of a test, which proves nothing about hardware."""

@@ -31,7 +31,7 @@ from offchain.schema.protocol.messages import Code
 from tests.support.attestation_roots import NOW_S
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
-from tests.support.snp_samples import SnpMachine
+from tests.support.snp_samples import SEAL_KEY, SnpMachine
 
 MACHINE = SnpMachine()
 STRANGER, NOBODY = from_uri("//Eve"), from_uri("//Nobody")
@@ -46,10 +46,10 @@ class TestMachine:
     def __init__(self):
         self.trouble = None
 
-    def document(self, host, nonce):
+    def document(self, host, nonce, seal_key):
         if self.trouble is not None:
             raise self.trouble
-        return MACHINE.document(host, nonce)
+        return MACHINE.document(host, nonce, seal_key)
 
 
 class Host(World):
@@ -61,7 +61,7 @@ class Host(World):
     @contextlib.asynccontextmanager
     async def serving(self):
         state = StateDir(self.folder)
-        attestation = AttestationRequests(self.machine, self.key.public_key, lambda: self.time_s)
+        attestation = AttestationRequests(self.machine, self.key.public_key, SEAL_KEY, lambda: self.time_s)
         agent = NodeAgent(
             self.chain,
             FakeDriver(self.engine, self.host),
@@ -98,7 +98,7 @@ async def test_the_document_is_for_the_hosts_key_and_the_nonce_of_the_request(ho
     data = await host.shown_to(STRANGER)
     key = host.key.public_key
     result = verify_attestation(data, key, NONCE, AttestationPolicy(), NOW_S, test_root=MACHINE.root.der)
-    assert result.failure is None
+    assert (result.failure, result.seal_key) == (None, SEAL_KEY)
 
 
 async def test_an_account_that_the_chain_does_not_know_gets_none(host):
@@ -150,7 +150,7 @@ class FakeReports:
 
 
 def test_the_kernel_is_asked_for_a_report_with_the_data(tmp_path):
-    data = report_data(bytes(32), NONCE)
+    data = report_data(bytes(32), NONCE, SEAL_KEY)
     reports = FakeReports(tmp_path / "tdx", "tdx_guest", b"quote", b"not of AMD")
     made = reports.quote_of(data)
     assert (made.kind, made.quote, made.certificates) == (EvidenceKind.TDX, b"quote", b"")
@@ -220,10 +220,10 @@ async def test_documents_are_made_one_at_a_time_and_few_wait():
     now, most = [0], [0]
 
     class Slow:
-        def document(self, host, nonce):
+        def document(self, host, nonce, seal_key):
             now[0] += 1
             most[0] = max(most[0], now[0])
-            made = MACHINE.document(host, nonce)
+            made = MACHINE.document(host, nonce, seal_key)
             now[0] -= 1
             return made
 
@@ -234,7 +234,7 @@ async def test_documents_are_made_one_at_a_time_and_few_wait():
         async def write(self, _body):
             pass
 
-    handler = AttestationRequests(Slow(), bytes(32), lambda: 0.0)
+    handler = AttestationRequests(Slow(), bytes(32), SEAL_KEY, lambda: 0.0)
 
     def asked(lease):
         args = requests.AttestArgs(NONCE.hex())

@@ -8,7 +8,7 @@ import pytest
 
 from offchain.core.attestation.verification import verify_attestation
 from offchain.schema.attestation import document as form
-from offchain.schema.attestation.document import AttestationDocument, EvidenceKind, GpuEvidence, gpu_nonce, report_data
+from offchain.schema.attestation.document import AttestationDocument, EvidenceKind, report_data
 from offchain.schema.attestation.policy import (
     AttestationCheck,
     AttestationPolicy,
@@ -18,10 +18,9 @@ from offchain.schema.attestation.policy import (
 )
 from offchain.schema.protocol.fields import WireError
 
-HOST, NONCE = bytes(range(32)), bytes(32)
-GPU = GpuEvidence(b"report", "certificates", "{}")
+HOST, NONCE, SEAL_KEY = bytes(range(32)), bytes(32), b"s" * 32
 DOCUMENT = AttestationDocument(
-    kind=EvidenceKind.TDX, host=HOST, nonce=NONCE, quote=b"quote", collateral="{}", gpus=(GPU, GPU)
+    kind=EvidenceKind.TDX, host=HOST, nonce=NONCE, seal_key=SEAL_KEY, quote=b"quote", collateral="{}"
 )
 
 
@@ -34,10 +33,10 @@ def test_a_document_is_read_as_it_was_written():
 
 
 def test_what_the_hardware_signs_is_of_one_host_and_nonce_and_of_one_purpose():
-    data = report_data(HOST, NONCE)
-    assert data == hashlib.sha256(b"gantry/attestation/v1" + HOST + NONCE).digest() + bytes(32)
-    others = {report_data(NONCE, NONCE), report_data(HOST, HOST), data, gpu_nonce(HOST, NONCE)}
-    assert len(others) == 4
+    data = report_data(HOST, NONCE, SEAL_KEY)
+    assert data == hashlib.sha256(b"gantry/attestation/v1" + HOST + NONCE + SEAL_KEY).digest() + bytes(32)
+    others = {report_data(NONCE, NONCE, SEAL_KEY), report_data(HOST, HOST, SEAL_KEY), report_data(HOST, NONCE, HOST)}
+    assert len(others | {data}) == 4
 
 
 @pytest.mark.parametrize(
@@ -50,9 +49,7 @@ def test_what_the_hardware_signs_is_of_one_host_and_nonce_and_of_one_purpose():
         ({"quote": "***"}, "quote must be base64"),
         ({"quote": "A" * 30_000}, "quote must be text of at most 21848"),
         ({"collateral": "x" * (form.MAX_COLLATERAL + 1)}, "collateral must be text of at most 262144"),
-        ({"gpus": [{}] * 2}, "report must be text"),
-        ({"gpus": [GPU.fields()] * 17}, "gpus has 17 entries, more than 16"),
-        ({"gpus": "none"}, "gpus must be a list"),
+        ({"seal_key": "00" * 31}, "seal_key must be 64"),
         ({"more": 1}, "unknown field 'more'"),
     ],
 )
@@ -64,9 +61,8 @@ def test_a_wrong_field_is_named_with_its_limit(changed, said):
 def test_a_document_that_is_too_large_is_not_even_parsed():
     with pytest.raises(WireError, match=f"more than {form.MAX_DOCUMENT}"):
         AttestationDocument.decode(b" " * (form.MAX_DOCUMENT + 1))
-    gpus = (dataclasses.replace(GPU, collateral="x" * form.MAX_GPU_COLLATERAL),) * 5
     with pytest.raises(WireError, match=f"more than {form.MAX_DOCUMENT}"):
-        dataclasses.replace(DOCUMENT, gpus=gpus).encode()
+        dataclasses.replace(DOCUMENT, collateral="x" * form.MAX_DOCUMENT).encode()
 
 
 @pytest.mark.parametrize("cut", [0, 1, 20, -1])

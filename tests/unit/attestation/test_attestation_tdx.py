@@ -11,13 +11,13 @@ from offchain.schema.attestation.document import EvidenceKind, report_data
 from offchain.schema.attestation.policy import AttestationCheck, AttestationPolicy
 from tests.support import tdx_samples
 from tests.support.attestation_roots import DAY_S, NOW_S, YEAR_S
-from tests.support.snp_samples import HOST, NONCE
+from tests.support.snp_samples import HOST, NONCE, SEAL_KEY
 from tests.support.tdx_samples import RECORDED, TdxMachine, recorded
 
 MACHINE = TdxMachine()
 MEASUREMENT = parse_tdx(tdx_samples.RECORDED_QUOTE).measurement
 ANY = AttestationPolicy()
-DATA = report_data(HOST, NONCE)
+DATA = report_data(HOST, NONCE, SEAL_KEY)
 
 
 def verified(document=None, policy=ANY, *, machine=MACHINE, now_s=NOW_S, host=HOST, nonce=NONCE):
@@ -72,7 +72,7 @@ def test_the_root_is_intels_unless_a_test_root_is_given():
 
 @pytest.mark.parametrize(("host", "nonce"), [(HOST, bytes(32)), (bytes(32), NONCE)])
 def test_a_quote_that_was_made_for_another_nonce_or_host_is_refused_in_a_document_for_this_one(host, nonce):
-    replayed = MACHINE.document(quote=MACHINE.quote(report_data(host, nonce)))
+    replayed = MACHINE.document(quote=MACHINE.quote(report_data(host, nonce, SEAL_KEY)))
     assert refused_by(verified(replayed)) is AttestationCheck.BINDING
     assert refused_by(verified(host=bytes(32))) is AttestationCheck.BINDING
     assert refused_by(verified(nonce=bytes(32))) is AttestationCheck.BINDING

@@ -49,7 +49,7 @@ async def test_a_document_that_proves_the_machine_passes_with_its_measurement(se
 
 async def test_the_source_names_what_its_provider_has_to_do(settings):
     class Broken:
-        def document(self, _host, _nonce):
+        def document(self, _host, _nonce, _seal_key):
             raise AttestationUnavailableError("the file x is missing", "Fetch it.")
 
     (found,) = await confidential_checks(settings, HOST, Broken())

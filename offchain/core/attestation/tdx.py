@@ -25,6 +25,11 @@ _CAUSES: Final = (
     ("in the future", AttestationCheck.CERTIFICATES, RENEW_HINT),
     ("notvalidyet", AttestationCheck.CERTIFICATES, RENEW_HINT),
     ("debug", AttestationCheck.DEBUG, OTHER_HOST_HINT),
+    # Among them: a machine that a service may migrate.
+    ("td attributes", AttestationCheck.DEBUG, OTHER_HOST_HINT),
+    ("service td", AttestationCheck.DEBUG, OTHER_HOST_HINT),
+    ("migration", AttestationCheck.DEBUG, OTHER_HOST_HINT),
+    ("sept_ve_disable", AttestationCheck.DEBUG, OTHER_HOST_HINT),
     ("tcb level", AttestationCheck.TCB, "The host's provider has to update the firmware; or use another host."),
 )
 

@@ -23,6 +23,9 @@ from node_agent.handlers.attestation_requests import AttestationRequests
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.keys.signer import from_uri
+from offchain.adapters.transport.host_client import HostClient
+from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
+from offchain.adapters.transport.limits import ServerLimits
 from offchain.adapters.transport.port import HostRefused
 from offchain.core.attestation.verification import verify_attestation
 from offchain.schema.attestation.document import EvidenceKind, report_data
@@ -31,6 +34,7 @@ from offchain.schema.protocol.messages import Code
 from tests.support.attestation_roots import NOW_S
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
+from tests.support.memory_transport import MemoryNetwork
 from tests.support.snp_samples import SEAL_KEY, SnpMachine
 
 MACHINE = SnpMachine()
@@ -214,6 +218,44 @@ def test_collateral_of_intel_is_a_file_of_bounded_size(tmp_path):
     (tmp_path / TDX_FILE).write_text("x" * 300_000)
     with pytest.raises(AttestationUnavailableError, match="more than 262144"):
         collateral(EvidenceKind.TDX, tmp_path, b"")
+
+
+@pytest.mark.parametrize("lease", [None, 7])
+async def test_a_document_for_an_account_without_a_lease_makes_nobody_known(lease):
+    """Coins are cheap: an account that has some must not get the share of a tenant's connection."""
+    network, key, proven = MemoryNetwork(), from_uri("//Host", "ed25519"), []
+
+    class Limits(ServerLimits):
+        def add_account(self, account):
+            proven.append(account)
+            return super().add_account(account)
+
+    async def anybody(_request):
+        pass
+
+    server = HostServer(
+        network.endpoint(key.public_key),
+        genesis_hash=bytes(32),
+        authorise=anybody,
+        handlers=AttestationRequests(TestMachine(), key.public_key, SEAL_KEY).handlers(),
+        verify=signature_is_genuine,
+        now_ms=lambda: 0,
+    )
+    server._limits = Limits()
+    serving = asyncio.create_task(server.serve())
+    client = HostClient(
+        network.endpoint(STRANGER.public_key),
+        key.public_key,
+        server.addresses,
+        genesis_hash=bytes(32),
+        signer=STRANGER,
+        now_ms=lambda: 0,
+    )
+    await client.attestation(NONCE, lease)
+    assert proven == ([] if lease is None else [STRANGER.address])
+    await client.close()
+    await server.close()
+    await serving
 
 
 async def test_documents_are_made_one_at_a_time_and_few_wait():

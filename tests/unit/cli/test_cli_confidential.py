@@ -172,6 +172,18 @@ def test_a_host_is_compared_with_a_manifest(world, root, tmp_path):
 
 
 @pytest.mark.usefixtures("confidential")
+def test_who_submits_is_told_to_name_confidential_hosts(world, tmp_path):
+    file = tmp_path / "task.yaml"
+    file.write_bytes(manifest("required"))
+    assert "note: schedulers do not know which hosts are confidential" in world.run("submit", file, *CHARLIE)[2]
+    _, out, _ = world.run("manifest", "check", file)
+    assert "secrets only to hosts with tdx or sev-snp, any software" in out
+    named = yaml.safe_load(file.read_text())
+    named["x-gantry"]["placement"]["hosts"] = [HOST.address]
+    file.write_text(yaml.safe_dump(named))
+    assert "note: schedulers" not in world.run("submit", file, *CHARLIE)[2]
+
+
 def test_a_file_that_is_no_certificate_is_refused(world, tmp_path):
     for name in ("secret", "none"):
         status, _, err = world.run("host", "attest", HOST.address, *CHARLIE, "--test-root", tmp_path / name)

@@ -3,10 +3,12 @@
 import dataclasses
 import hashlib
 import json
+import sys
 
 import pytest
 
 from offchain.core.attestation.verification import verify_attestation
+from offchain.errors import OurError
 from offchain.schema.attestation import document as form
 from offchain.schema.attestation.document import AttestationDocument, EvidenceKind, report_data
 from offchain.schema.attestation.policy import (
@@ -17,6 +19,8 @@ from offchain.schema.attestation.policy import (
     parse_snp_tcb,
 )
 from offchain.schema.protocol.fields import WireError
+from tests.support.snp_samples import SnpMachine
+from tests.support.tdx_samples import recorded
 
 HOST, NONCE, SEAL_KEY = bytes(range(32)), bytes(32), b"s" * 32
 DOCUMENT = AttestationDocument(
@@ -71,6 +75,14 @@ def test_a_truncated_or_oversized_document_is_refused_by_a_verification(cut):
     assert (result.failure.check, result.kind) == (AttestationCheck.DOCUMENT, None)
     large = verify_attestation(bytes(form.MAX_DOCUMENT + 1), HOST, NONCE, AttestationPolicy(), 0)
     assert large.failure.check is AttestationCheck.DOCUMENT
+
+
+@pytest.mark.parametrize(("document", "package"), [(SnpMachine().document(), "cryptography"), (recorded(), "dcap_qvl")])
+def test_a_missing_package_is_named_and_nothing_is_said_about_the_host(monkeypatch, document, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(OurError, match=package.replace("_", "-")) as missing:
+        verify_attestation(document.encode(), document.host, document.nonce, AttestationPolicy(), 0)
+    assert (missing.value.code, "gantry[confidential]" in missing.value.hint) == ("missing_package", True)
 
 
 def test_versions_of_firmware_are_compared_part_by_part():

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from node_agent.core.states import Pod
 from node_agent.drivers.port import Driver, DriverError, PodGone
+from node_agent.handlers.attestation_requests import check_account
 from node_agent.handlers.challenge_requests import check_committee
 from node_agent.handlers.checkpoint_requests import check_requesting_host
 from node_agent.handlers.evidence_files import check_files_party
@@ -88,6 +89,9 @@ class HostRequests:
         """Refuse the request unless the chain now gives its account, or the one that it acts for, the right to it."""
         if request.op is Op.CHALLENGE:
             await check_committee(self._chain, self._host, request)
+            return
+        if request.lease is None and request.op is Op.ATTEST:
+            await check_account(self._chain, request)
             return
         if request.lease is None:
             await self._check_host(request.account)

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final, TypeVar
 
+from node_agent.attestation.sealing_key import SealingKey
 from node_agent.drivers.access_port import AccessRefused, ByteStream, PathHidden, PodAccess
 from node_agent.drivers.port import DriverError, EngineBusy, EngineUnreachable, PodGone
 from node_agent.handlers.programs import PodPrograms
@@ -40,11 +41,14 @@ Deliver = Callable[[int, str, bytes], Awaitable[None]]
 
 
 class PodRequests:
-    """Handlers for :class:`offchain.adapters.transport.host_server.HostServer`."""
+    """Handlers for :class:`offchain.adapters.transport.host_server.HostServer`. `sealing`: of a confidential host."""
 
-    def __init__(self, pods: PodAccess, folder: Path, key: Ed25519Signer, deliver: Deliver) -> None:
+    def __init__(
+        self, pods: PodAccess, folder: Path, key: Ed25519Signer, deliver: Deliver, sealing: SealingKey | None = None
+    ) -> None:
         self._pods = pods
         self._key = key
+        self._sealing = sealing
         self._deliver = deliver
         self._programs = PodPrograms()
         self._uploads = UploadFolder(folder)
@@ -141,7 +145,7 @@ class PodRequests:
                 if len(sealed) > args.size:
                     raise refused(Code.BAD_REQUEST, f"More than the {args.size} bytes announced.", "Send it again.")
             try:
-                data = await asyncio.to_thread(open_as_host, self._key, bytes(sealed))
+                data = await asyncio.to_thread(self._open, bytes(sealed))
                 await self._deliver(lease, args.name, data)
             except BadKey:
                 raise refused(
@@ -152,6 +156,13 @@ class PodRequests:
                     Code.NOT_FOUND, str(error), "gantry manifest check shows the files that the manifest names."
                 ) from None
             await session.say(Control(done=True))
+
+    def _open(self, sealed: bytes) -> bytes:
+        """Open a file that was sealed for the host's key, or for that of its attestation documents."""
+        if self._sealing is not None:
+            with contextlib.suppress(BadKey):
+                return self._sealing.open(sealed)
+        return open_as_host(self._key, sealed)
 
     @contextlib.contextmanager
     def _copying(self) -> Iterator[None]:

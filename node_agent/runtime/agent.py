@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
+from node_agent.attestation.sealing_key import SealingKey
 from node_agent.chain.call_sender import CallSender
 from node_agent.chain.clock import ChainClock, ChainSilence, ticks_ms
 from node_agent.chain.duplicates import DuplicateWatch
@@ -75,7 +76,7 @@ class NodeAgent:
 
     `link`: the loop of `transport`, `pods` and `handlers`, in which peers are served, so that their load delays neither
     heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node for that loop. `counts`: of
-    the outbox, kept up to date.
+    the outbox, kept up to date. `sealing`: opens files that tenants of a confidential host deliver.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class NodeAgent:
         link: LoopThread | None = None,
         link_port: ChainPort | None = None,
         counts: OutboxCounts | None = None,
+        sealing: SealingKey | None = None,
     ) -> None:
         self._beside = beside
         self._periodic = periodic
@@ -113,7 +115,7 @@ class NodeAgent:
         self._key = key
         self._now_ms = now_ms
         deliver = bound_to(self._loop, self.deliver)
-        self._access = None if pods is None else PodRequests(pods, state.path / "uploads", key, deliver)
+        self._access = None if pods is None else PodRequests(pods, state.path / "uploads", key, deliver, sealing)
         self._host = key.address
         self._hardware = hardware
         self._state = AgentState(LocalHost(self._host, local_devices(hardware), sandboxed))

@@ -25,7 +25,7 @@ MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
     "registry_mirror", "allow_registries", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
-    "runtime", "metrics", "answer_challenges", "challenge_image",
+    "runtime", "metrics", "answer_challenges", "challenge_image", "confidential",
 )  # fmt: skip
 
 
@@ -61,6 +61,8 @@ class JoinConfig:
     """Whether the host answers challenges of its GPUs."""
     challenge_image: str | None = None
     """Image of the challenge program, by its digest."""
+    confidential: bool = False
+    """Whether the host makes attestation documents."""
     tier: Tier | None = None
     """Tier of the machine if the owner overrides the detected one."""
     gateways: tuple[GatewayAddress, ...] = ()
@@ -97,6 +99,8 @@ def save(folder: Path, config: JoinConfig) -> None:
         document["answer_challenges"] = True
     if config.challenge_image is not None:
         document["challenge_image"] = config.challenge_image
+    if config.confidential:
+        document["confidential"] = True
     if config.metrics is not None:
         document["metrics"] = config.metrics
     if config.allow_registries:
@@ -150,7 +154,13 @@ def _parsed(text: str) -> JoinConfig:
     # Earlier releases offered only whole GPUs.
     network, share_gpus = document["network"], document.get("share_gpus", False)
     answer_challenges = document.get("answer_challenges", False)
-    flags = (("network", network), ("share_gpus", share_gpus), ("answer_challenges", answer_challenges))
+    confidential = document.get("confidential", False)
+    flags = (
+        ("network", network),
+        ("share_gpus", share_gpus),
+        ("answer_challenges", answer_challenges),
+        ("confidential", confidential),
+    )
     image = _optional(document, "challenge_image")
     for name, value in flags:
         if not isinstance(value, bool):
@@ -174,6 +184,7 @@ def _parsed(text: str) -> JoinConfig:
         share_gpus=share_gpus,
         answer_challenges=answer_challenges,
         challenge_image=None if image is None else parse_challenge_image(image),
+        confidential=confidential,
         tier=None if document["tier"] is None else Tier(document["tier"]),
         metrics=_optional(document, "metrics"),
         # Earlier releases had no gateways.

@@ -59,6 +59,8 @@ class AgentSettings:
     """Whether the host answers challenges of its GPUs."""
     challenge_image: str | None = None
     """Image of the challenge program, by its digest; None: it runs as a child process, for simulated GPUs only."""
+    confidential: bool = False
+    """Whether the host makes attestation documents."""
     registry_mirror: str | None = None
     """A registry through which images are pulled."""
     allow_registries: tuple[Endpoint, ...] = ()

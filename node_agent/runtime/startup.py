@@ -13,11 +13,14 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any
 
+from node_agent.attestation.machine import MachineAttestation
+from node_agent.attestation.sealing_key import SealingKey
 from node_agent.chain.challenge_responder import ChallengeResponder
 from node_agent.chain.duplicates import other_agent_block, wait_for_silence
 from node_agent.challenge.sources import program_source
 from node_agent.drivers.docker.access import DockerAccess, end_orphan_programs
 from node_agent.drivers.docker.driver import DockerDriver
+from node_agent.handlers.attestation_requests import AttestationRequests
 from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.handlers.evidence_files import EvidenceFiles
 from node_agent.handlers.evidence_requests import EvidenceRequests
@@ -62,10 +65,12 @@ from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.span_export import begin_tracing
 from offchain.adapters.transport.gateway import GatewayTransport
+from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.routing import RoutedTransport, open_direct, open_host
 from offchain.errors import OurError
 from offchain.ports import ChainPort
+from offchain.schema.protocol.messages import Op
 
 OPEN_FILES = 16_384
 TRIM_EVERY_S = 60.0
@@ -137,7 +142,7 @@ async def run_agent(settings: AgentSettings) -> None:
         meter = UsageMeter(
             GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=steady_time
         )
-        counts = OutboxCounts()
+        counts, sealing = OutboxCounts(), SealingKey() if settings.confidential else None
         open_way = partial(open_direct, genesis_hash=genesis, signer=key)
         responder = _responder(settings, stack, chain, state, driver, key.address, hardware)
         prober = NetworkProber(open_way, settings.gateways, now_ms=unix_ms)
@@ -161,10 +166,12 @@ async def run_agent(settings: AgentSettings) -> None:
                     GantryChain(link_chain), state, bound_to(asyncio.get_running_loop(), meter.newest)
                 ).handlers(),
                 **EvidenceFiles(GantryChain(link_chain), state.path).handlers(),
+                **_attestation(settings, key, sealing),
             },
             link=link,
             link_port=link_chain,
             counts=counts,
+            sealing=sealing,
         )
         facts = _facts(agent, lock, watch, prober, by_gateways, responder)
         reader = DeviceReader()
@@ -180,6 +187,13 @@ async def run_agent(settings: AgentSettings) -> None:
         )
         status_file = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), status_file.run(agent.ready))
+
+
+def _attestation(settings: AgentSettings, key: Ed25519Signer, sealing: SealingKey | None) -> Mapping[Op, Handler]:
+    """Return the handler of requests for attestation documents; none unless the host is said to be confidential."""
+    if sealing is None:
+        return {}
+    return AttestationRequests(MachineAttestation(settings.state), key.public_key, sealing.public).handlers()
 
 
 def _responder(

@@ -9,13 +9,14 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
-from offchain.adapters.keys.sealed_box import KEY_BYTES, OVERHEAD, open_sealed, public_of, seal_to_host
+from offchain.adapters.keys.sealed_box import KEY_BYTES, OVERHEAD, open_sealed, public_of, seal, seal_to_host
 from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
 from offchain.adapters.transport.remote_program import RemoteProgram
 from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
 from offchain.errors import BadKey
 from offchain.ports import Signer
+from offchain.schema.attestation.document import MAX_DOCUMENT
 from offchain.schema.protocol.delegation import SignedDelegation
 from offchain.schema.protocol.evidence import MAX_FILES, MAX_HOST_EVIDENCE
 from offchain.schema.protocol.messages import Answer, Code, Control, Request, WireError
@@ -23,6 +24,7 @@ from offchain.schema.protocol.mux import CONTROL, MAIN
 from offchain.schema.protocol.operations import (
     MAX_SEALED,
     Args,
+    AttestArgs,
     ChallengeArgs,
     ChallengePart,
     CheckpointArgs,
@@ -201,9 +203,9 @@ class HostClient:
         """Open the saved folder of a pod, as its next or standby host; see `transport.copy`."""
         return await self.ask(args, lease, window=BULK_WINDOW)
 
-    async def deliver(self, lease: int, name: str, data: bytes) -> None:
-        """Send a file that the manifest names, sealed for the host."""
-        sealed = seal_to_host(self._host_key, data)
+    async def deliver(self, lease: int, name: str, data: bytes, *, seal_key: bytes | None = None) -> None:
+        """Send a file that the manifest names, sealed for the host's key, or for this X25519 key that it attested."""
+        sealed = seal_to_host(self._host_key, data) if seal_key is None else seal(seal_key, data)
         if len(sealed) > MAX_SEALED:
             raise refused(
                 Code.TOO_LARGE,
@@ -255,6 +257,15 @@ class HostClient:
             return open_sealed(private, sealed)
         except BadKey:
             raise HostMisbehaved("the host sealed its answer for another key than that of the request") from None
+
+    async def attestation(self, nonce: bytes, lease: int | None = None) -> bytes:
+        """An attestation document of the host for this nonce of 32 bytes, which nobody has verified.
+
+        `lease`: of the signer, if it is a tenant of the host.
+        """
+        session, _ = await self.ask(AttestArgs(nonce.hex()), lease, window=BULK_WINDOW)
+        session.end()
+        return await _whole(session, MAX_DOCUMENT)
 
     async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
         """Send the tenant's signature of the receipt with this SHA-256."""

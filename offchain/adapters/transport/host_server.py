@@ -258,7 +258,7 @@ class HostServer:
     ) -> None:
         try:
             request = await self._admit(session.request, limits, delegations)
-            if request.op is not Op.PING:
+            if _proves_account(request):
                 peer.prove(request.tenant)
                 known.set()
             await self._run(request, session)
@@ -355,6 +355,11 @@ class HostServer:
             limits.spend(0, SIGNATURE_REQUESTS, 0, self._now_s())
             delegations.verify(request.delegation)
         return request
+
+
+def _proves_account(request: Request) -> bool:
+    """Whether an admitted request shows more than that an account exists, which many accounts can show."""
+    return request.op is not Op.PING and (request.op is not Op.ATTEST or request.lease is not None)
 
 
 _TOO_MANY_REFUSED: Final = Refusal(

@@ -24,6 +24,7 @@ _NOTES = {
     "websocket": "UDP does not reach the host; using a secure websocket instead.",
     "gateway": "The host itself does not answer; connecting through a gateway, which cannot read the traffic.",
 }
+_LIVE = ("Pending", "Active")
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -69,6 +70,17 @@ def lease_of(view: TaskView, pod: int) -> LeaseView:
     )
 
 
+def delivery_leases(view: TaskView, pod: int | None) -> list[LeaseView]:
+    """Return the lease of a pod, or those of all pods that run or wait. Raises CliError if there is none."""
+    if pod is not None:
+        return [lease_of(view, pod)]
+    live = [lease for lease in view.leases if lease.state.partition("(")[0] in _LIVE]
+    if not live:
+        lease_of(view, 0)
+        raise CliError(f"no pod of task {view.id} runs or waits.", "gantry task show shows its state.", code="no_lease")
+    return live
+
+
 def result_lease_of(view: TaskView, pod: int | None) -> LeaseView:
     """Return the lease of a pod; by default of the first, or of the first replica that agreed. Raises CliError."""
     if pod is not None or view.replicas is None:
@@ -82,15 +94,22 @@ def result_lease_of(view: TaskView, pod: int | None) -> LeaseView:
     )
 
 
-@contextlib.asynccontextmanager
-async def open_lease_host(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIterator[HostClient]:
+def open_lease_host(
+    chain: ChainPort, lease: LeaseView, signer: Signer
+) -> contextlib.AbstractAsyncContextManager[HostClient]:
     """Yield a client of the lease's host, authenticated by its key on the chain; requests connect it."""
+    return open_registered_host(chain, lease.host, signer)
+
+
+@contextlib.asynccontextmanager
+async def open_registered_host(chain: ChainPort, host: str, signer: Signer) -> AsyncIterator[HostClient]:
+    """Yield a client of a host, authenticated by its key; requests connect it."""
     from offchain.adapters.transport.routing import open_host  # noqa: PLC0415  (the transport is slow to load)
 
-    view = await read_host(chain, lease.host)
+    view = await read_host(chain, host)
     genesis = await chain.genesis_hash()
     async with open_host(
-        ss58.decode(lease.host),
+        ss58.decode(host),
         view.endpoint,
         genesis_hash=genesis,
         signer=signer,

@@ -22,6 +22,7 @@ from offchain.adapters.local_http import ListenError, parse_address
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import report_failure
 from offchain.cli.kit.output import StepOutput
+from offchain.cli.provider.confidential_check import CONFIDENTIAL
 from offchain.errors import GantryError
 from offchain.schema.chain_types._generated_chain import Ask, BillingUnit, GpuPrice, Tier
 from offchain.schema.protocol.gateway import GatewayAddress, parse_gateway
@@ -112,6 +113,7 @@ class AgentArguments:
     share_gpus: bool | None = None
     answer_challenges: bool | None = None
     challenge_image: str | None = None
+    confidential: bool | None = None
     registry_mirror: str | None = None
     allow_registries: tuple[Endpoint, ...] = ()
     image_quota_gib: int | None = None
@@ -153,6 +155,7 @@ def resolve_settings(
         reserve=reserve,
         share_gpus=bool(chosen("share_gpus")),
         answer_challenges=bool(chosen("answer_challenges")),
+        confidential=bool(chosen("confidential")),
         **stored,
     )
 
@@ -304,7 +307,7 @@ def folder(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def machine(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of :func:`folder` and those that describe the machine. Passes AgentSettings."""
-    return _with_settings(command, (_STATE, _URL, _GENESIS, *_MACHINE, *_IMAGES))
+    return _with_settings(command, (_STATE, _URL, _GENESIS, *_MACHINE, CONFIDENTIAL, *_IMAGES))
 
 
 STANDARD_ASK = Ask((), GTY, GTY // 100, GTY // 500, GTY // 10_000, 0, GTY // 10_000, PPM, PPM, PPM)

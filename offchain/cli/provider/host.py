@@ -13,6 +13,7 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
+from offchain.cli.provider.host_attest import attest
 from offchain.cli.provider.host_filters import HostListFilter, filter_options
 from offchain.cli.provider.host_trust import trust
 from offchain.schema.chain_types._generated_chain import calls
@@ -25,7 +26,7 @@ from offchain.services.record_views import HostView, read_host, read_hosts, scor
 
 @click.group(epilog="A host is one machine; its address is that of its host key.")
 def host() -> None:
-    """List, show and challenge hosts, with their prices and scores.
+    """List, show, challenge and attest hosts, with their prices and scores.
 
     \b
     Examples:
@@ -36,6 +37,7 @@ def host() -> None:
 
 
 host.add_command(trust)
+host.add_command(attest)
 
 _COLUMNS: Final = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU/H", "SCORE", "LEASES")
 _WIDE_COLUMNS: Final = ("CORE/H", "LATENCY", "SANDBOX")

@@ -38,6 +38,7 @@ from offchain.cli.kit.output import StepOutput
 from offchain.cli.provider import agent_options, signing
 from offchain.cli.provider.challenge_check import challenge_checks
 from offchain.cli.provider.check_output import print_results
+from offchain.cli.provider.confidential_check import confidential_checks
 from offchain.cli.provider.machine_checks import CheckResult, EngineFacts, MachineFacts, check_machine, failed
 from offchain.cli.provider.machine_survey import survey_machine
 from offchain.errors import OurError, RefusedError
@@ -199,7 +200,7 @@ async def _check_only(settings: AgentSettings, provider: str | None, output: Ste
 
 async def _results(facts: MachineFacts, settings: AgentSettings, key: Ed25519Signer) -> tuple[CheckResult, ...]:
     """Return the results of all checks. Without an engine the challenge program is not tried."""
-    found = check_machine(facts)
+    found = (*check_machine(facts), *await confidential_checks(settings, key.public_key))
     if isinstance(facts.engine, str):
         return found
     return (*found, *await challenge_checks(settings, key.address, facts.devices))

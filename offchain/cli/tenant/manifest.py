@@ -82,6 +82,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "survival": manifest.survival,
         "checkpoint": manifest.checkpoint and asdict(manifest.checkpoint),
         "registry_login": manifest.registry_login and asdict(manifest.registry_login),
+        "confidential": manifest.confidential and manifest.confidential.plain(),
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
         "held_at_most": held_at_most(manifest),
@@ -134,6 +135,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("survival", SURVIVALS[manifest.survival]),
         ("checkpoint", manifest.checkpoint and _checkpoint_text(manifest.checkpoint)),
         ("registry login", manifest.registry_login and _login_text(manifest.registry_login)),
+        ("confidential", manifest.confidential and manifest.confidential.text),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]

@@ -99,6 +99,7 @@ def submit(
     text, manifest = load(file)
     spec = to_task_spec(manifest, manifest_digest(text))
     _warn_of_secrets(manifest)
+    _note_confidential(manifest)
     signer = common.open_account()
     if dry_run:
         definitions = policy_files.read_definitions(queues, None).queues
@@ -180,6 +181,14 @@ def _warn_of_secrets(manifest: Manifest) -> None:
                     f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history. "
                     "Write it under secrets, and send it with gantry deliver."
                 )
+
+
+def _note_confidential(manifest: Manifest) -> None:
+    if manifest.confidential is not None and not manifest.placement.hosts:
+        progress(
+            "note: schedulers do not know which hosts are confidential, and nothing is delivered to others. "
+            "Name some in placement.hosts; gantry host attest HOST shows what one proves."
+        )
 
 
 async def check_task(

@@ -83,6 +83,7 @@ def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
         survival=gantry.survival,
         checkpoint=None if gantry.checkpoint is None else gantry.checkpoint.spec(),
         registry_login=None if gantry.registry_login is None else gantry.registry_login.spec(),
+        confidential=gantry.confidential,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from offchain.schema.attestation.policy import AttestationPolicy
+
 Kind = Literal["job", "service", "rental"]
 Restart = Literal["no", "on-failure", "always"]
 Metric = Literal["cpu", "gpu", "memory"]
@@ -285,6 +287,8 @@ class Manifest:
     host named in advance."""
     checkpoint: CheckpointSpec | None = None
     registry_login: RegistryLogin | None = None
+    confidential: AttestationPolicy | None = None
+    """What a host has to prove before secrets and inputs are sent to it; None: nothing."""
 
     @property
     def deliveries(self) -> tuple[str, ...]:

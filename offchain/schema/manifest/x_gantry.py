@@ -8,8 +8,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, cast
 
 from pydantic import PlainValidator, ValidationInfo
 
+from offchain.schema.attestation.policy import AttestationPolicy
 from offchain.schema.durations import DAY_MS, MINUTE_MS
 from offchain.schema.manifest import types
+from offchain.schema.manifest.confidential import read_confidential
 from offchain.schema.manifest.mounts import container_path, mount_path
 from offchain.schema.manifest.section import (
     NAME,
@@ -367,6 +369,7 @@ class GantrySection(Section):
     survival: Annotated[types.Survival, Word("restart", "move", "standby")] = "restart"
     checkpoint: CheckpointSection | None = None
     registry_login: RegistryLoginSection | None = None
+    confidential: Annotated[AttestationPolicy | None, PlainValidator(read_confidential)] = None
 
     @property
     def replicas(self) -> int | None:

@@ -43,6 +43,7 @@ class Op(StrEnum):
     CHALLENGE = "challenge"
     EVIDENCE = "evidence"
     EVIDENCE_FILES = "evidence_files"
+    ATTEST = "attest"
     SERVE = "serve"
     TAKE = "take"
     CARRY = "carry"
@@ -50,8 +51,8 @@ class Op(StrEnum):
 
 OF_GATEWAYS: Final = frozenset({Op.SERVE, Op.TAKE, Op.CARRY})
 """Operations of gateways only."""
-NO_LEASE: Final = frozenset({Op.PING, Op.PROBE, Op.CHALLENGE}) | OF_GATEWAYS
-"""Operations on the host or gateway itself; all others are on one of a host's leases."""
+NO_LEASE: Final = frozenset({Op.PING, Op.PROBE, Op.CHALLENGE, Op.ATTEST}) | OF_GATEWAYS
+"""Operations on the host or gateway itself; all others are on one of a host's leases. ATTEST may name a lease."""
 INTO_POD: Final = frozenset({Op.EXEC, Op.ATTACH, Op.DIAL, Op.GET, Op.PUT})
 """Operations inside a running pod, which end with its lease."""
 OF_SNAPSHOTS: Final = frozenset({Op.SNAPSHOT, Op.IMAGE})
@@ -292,6 +293,10 @@ class EvidenceFilesArgs:
     def __post_init__(self) -> None:
         if (self.size is None) == (self.seal_to is None):
             raise WireError("size or seal_to is needed, and not both")
+class AttestArgs:
+    """An attestation document of the host for this nonce, 64 hex digits."""
+
+    nonce: Annotated[str, digits_of(32)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +340,7 @@ Args: TypeAlias = (
     | ChallengeArgs
     | EvidenceArgs
     | EvidenceFilesArgs
+    | AttestArgs
     | RegisterArgs
     | AcceptArgs
     | RelayArgs
@@ -358,6 +364,7 @@ _TYPES: dict[Op, type[Args]] = {
     Op.CHALLENGE: ChallengeArgs,
     Op.EVIDENCE: EvidenceArgs,
     Op.EVIDENCE_FILES: EvidenceFilesArgs,
+    Op.ATTEST: AttestArgs,
     Op.SERVE: RegisterArgs,
     Op.TAKE: AcceptArgs,
     Op.CARRY: RelayArgs,

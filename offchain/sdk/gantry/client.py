@@ -11,7 +11,13 @@ from gantry.errors import ProgramFailed, ResultUnavailable, TaskFailed
 from gantry.values import OpenedDispute, PodBill, TaskCost, TaskResult
 from offchain.adapters.transport.port import TransportError
 from offchain.cli.kit import accounts, disputes, session
-from offchain.cli.kit.host_connection import fetch_result, lease_of, open_lease_host, result_lease_of
+from offchain.cli.kit.host_connection import (
+    delivery_leases,
+    fetch_result,
+    lease_of,
+    open_lease_host,
+    result_lease_of,
+)
 from offchain.cli.tenant.follow import follow, until_running
 from offchain.cli.tenant.manifest import substituted
 from offchain.cli.tenant.submit import check_task, send_task
@@ -21,6 +27,7 @@ from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.services.dispute_view import DisputeView, read_dispute_view
 from offchain.services.record_views import TaskView, read_task
+from offchain.services.sealed_delivery import deliver_sealed, policy_of_task
 from offchain.services.vote_files import VoteFiles
 
 if TYPE_CHECKING:
@@ -164,6 +171,22 @@ class AsyncTask:
         ):
             async for piece in pieces:
                 yield piece
+
+    async def deliver(
+        self, name: str, data: bytes, *, pod: int | None = None, test_root: bytes | None = None
+    ) -> tuple[int, ...]:
+        """Deliver a secret or an input that the manifest names to the live pods, or to one; return their numbers.
+
+        It is sealed for each pod's host. With `confidential` in the manifest, the host is attested before. `test_root`:
+        a certificate, DER, in place of the roots of AMD and Intel, which production networks refuse. Raises GantryError
+        (code "not_attested" if a host does not prove what the manifest asks for), and TransportError.
+        """
+        leases = delivery_leases(await self.view(), pod)
+        policy = await policy_of_task(self._chain, self.number)
+        for lease in leases:
+            async with open_lease_host(self._chain, lease, self._signer) as client:
+                await deliver_sealed(self._chain, client, lease, policy, name, data, test_root=test_root)
+        return tuple(lease.pod for lease in leases)
 
     async def bill(self) -> TaskCost:
         """Return what the task has cost so far."""

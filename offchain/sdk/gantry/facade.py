@@ -127,6 +127,12 @@ class RemoteTask:
         finally:
             self._runner.run(_closed(pieces))
 
+    def deliver(
+        self, name: str, data: bytes, *, pod: int | None = None, test_root: bytes | None = None
+    ) -> tuple[int, ...]:
+        """See :meth:`gantry.AsyncTask.deliver`."""
+        return self._runner.run(self._task.deliver(name, data, pod=pod, test_root=test_root))
+
     def bill(self) -> TaskCost:
         """See :meth:`gantry.AsyncTask.bill`."""
         return self._runner.run(self._task.bill())

@@ -38,6 +38,7 @@ from offchain.schema.protocol.operations import (
     OF_GATEWAYS,
     OF_SNAPSHOTS,
     AttachArgs,
+    AttestArgs,
     ChallengeArgs,
     ChallengePart,
     CheckpointArgs,
@@ -88,6 +89,7 @@ ASKED = [
     EvidenceArgs("00" * 32),
     EvidenceFilesArgs(seal_to="00" * 32),
     EvidenceFilesArgs(size=10),
+    AttestArgs("00" * 32),
 ]
 OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE | {Op.CHECKPOINT}]
 """What a tenant may ask."""

@@ -66,7 +66,7 @@ def host(world: cli_world.World, tmp_path: Path) -> Iterator[RealHost]:
     with RealHost(tmp_path / "uploads", world.chain.genesis).running() as made:
         world.put("Hosts", "Hosts", cli_world.HOST, cli_world.the_host(endpoint=endpoint_text(made.addresses)))
         tasks = Tasks(world.chain)
-        tasks.submit(cli_world.CHARLIE, task_spec(), now=1)
+        tasks.submit(cli_world.CHARLIE, task_spec(), manifest=cli_world.MANIFEST.encode(), now=1)
         running = dataclasses.replace(cli_world.the_lease(0), state=gen.LeaseStateActive(), ended_at=None, result=None)
         tasks.change(0, state=gen.TaskStateRunning(), leases=(running,))
         yield made

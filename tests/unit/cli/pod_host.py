@@ -8,6 +8,8 @@ import time
 
 import cli_world
 
+from node_agent.attestation.sealing_key import SealingKey
+from node_agent.handlers.attestation_requests import AttestationRequests
 from node_agent.handlers.pod_requests import PodRequests
 from node_agent.handlers.resumable import send_from
 from offchain.adapters.keys import ss58
@@ -58,6 +60,9 @@ class RealHost:
         self.pod = FakePod({"cat": cat, "sh": sh, "top": shell}, {80: upper})
         self.delivered, self.asked = {}, []
         self.ended = False
+        self.sealing = SealingKey()
+        self.machine = None
+        """The source of attestation documents; None: an ordinary machine."""
         self.evidence = {"lease.json": b"{}", "log": b"one line\n", "output": cli_world.RESULT}
         self.evidence_files = None
         self.said = None
@@ -69,7 +74,7 @@ class RealHost:
     async def _main(self):
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         transport = await self._listen()
-        access = PodRequests(FakeAccess({cli_world.LEASE: self.pod}), self._folder, HOST, self._deliver)
+        access = PodRequests(FakeAccess({cli_world.LEASE: self.pod}), self._folder, HOST, self._deliver, self.sealing)
         server = HostServer(
             transport,
             genesis_hash=self._genesis,
@@ -81,6 +86,7 @@ class RealHost:
                 Op.IMAGE: self._image,
                 Op.EVIDENCE: self._evidence,
                 Op.EVIDENCE_FILES: self._evidence_files,
+                Op.ATTEST: self._attest,
             },
             verify=lambda account, crypto, payload, signature: verify(ss58.decode(account), crypto, payload, signature),
             now_ms=lambda: time.time_ns() // 1_000_000,
@@ -130,6 +136,11 @@ class RealHost:
             found += piece
         self.evidence_files = bytes(found)
         await session.say(Control(done=True))
+
+    async def _attest(self, request, session):
+        if self.machine is None:
+            raise refused(Code.UNSUPPORTED, "This host does not offer attest.", "Use another host.")
+        await AttestationRequests(self.machine, HOST.public_key, self.sealing.public).attest(request, session)
 
     async def _snapshot(self, request, session):
         """A host that does what it is asked, without a machine behind it."""

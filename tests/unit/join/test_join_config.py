@@ -38,6 +38,7 @@ CONFIG = JoinConfig(
     metrics="9465",
     answer_challenges=True,
     challenge_image="sha256:" + "0" * 64,
+    confidential=True,
 )
 
 
@@ -54,7 +55,8 @@ def test_there_is_none_before_joining(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "before"), [("gateways", ()), ("runtime", None), ("metrics", None), ("challenge_image", None)]
+    ("name", "before"),
+    [("gateways", ()), ("runtime", None), ("metrics", None), ("challenge_image", None), ("confidential", False)],
 )
 def test_a_file_of_a_release_that_did_not_have_a_field_is_read(tmp_path, name, before):
     save(tmp_path, CONFIG)

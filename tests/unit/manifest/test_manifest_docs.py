@@ -8,7 +8,7 @@ import pytest
 import yaml
 from manifest_builders import BASE, DIGEST
 
-from offchain.schema.manifest import compose, deploy, service, x_gantry
+from offchain.schema.manifest import compose, confidential, deploy, service, x_gantry
 from offchain.schema.manifest.assemble import FileSection
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.section import Section
@@ -52,6 +52,7 @@ def test_the_smallest_example_leaves_nothing_out() -> None:
         deploy.RestartPolicySection,
         deploy.LimitsSection,
         deploy.DeviceSection,
+        confidential.ConfidentialSection,
         *(getattr(x_gantry, name) for name in dir(x_gantry) if name.endswith("Section") and name != "Section"),
     ],
     ids=lambda model: model.__name__,

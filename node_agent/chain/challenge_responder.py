@@ -76,7 +76,7 @@ class ChallengeResponder:
         self._last_step: tuple[int, ChallengeStep] | None = None
         self._open_in: int | None = None
         self._fault = ("", "")
-        self._send_until: dict[bytes, int] = {}
+        self._not_after: dict[bytes, int] = {}
         self._step_text = ""
         self.trouble = ""
         """Why the program could not be started now, and what to do; empty if it could."""
@@ -177,7 +177,7 @@ class ChallengeResponder:
         self._note_step(step, view)
         self._say(number, step)
         if step in _WORK:
-            work = partial(self._do, step, number, record, terms, device, final, view.proof, agent)
+            work = partial(self._do, step, number, view, terms, device, final, agent)
             self._work = asyncio.create_task(self._try(number, work))
         elif step is ChallengeStep.SERVE:
             await self._session.release()
@@ -209,10 +209,10 @@ class ChallengeResponder:
         seed = record.ballot.seed
         if seed is None:
             return 0
-        if seed not in self._send_until:
+        if seed not in self._not_after:
             params = await self._port.query("Verification", "Params", (), head.hash)
-            self._send_until = {seed: record.until - VerificationParams.decode(params).answer_ms + terms.deadline_ms}
-        return self._send_until[seed]
+            self._not_after = {seed: record.until - VerificationParams.decode(params).answer_ms + terms.deadline_ms}
+        return self._not_after[seed]
 
     async def _try(self, number: int, work: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -230,13 +230,13 @@ class ChallengeResponder:
         self,
         step: ChallengeStep,
         number: int,
-        record: ChallengeRecord,
+        view: ChallengeView,
         terms: ChallengeTerms,
         device: HostDevice,
         final: BlockRef,
-        proof: HeldProof | None,
         agent: CallHost,
     ) -> None:
+        record, proof = view.best, view.proof
         match step:
             case ChallengeStep.PREPARE:
                 await self._prepare(number, terms, device)
@@ -247,7 +247,9 @@ class ChallengeResponder:
                 assert proof is not None  # noqa: S101  (the step follows from it)
                 # The key names the proof: the outbox continues this call after a restart, and no other.
                 key = f"answer-challenge:{number}:{proof.digest.hex()[:16]}"
-                await agent.send(key, calls.verification_answer(challenge=number, digest=proof.digest))
+                await agent.send(
+                    key, calls.verification_answer(challenge=number, digest=proof.digest, not_after=view.not_after)
+                )
             case ChallengeStep.OPEN:
                 assert proof is not None  # noqa: S101  (the step follows from it)
                 await self._open(number, record, terms, final, proof)

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from offchain.schema.chain_types._generated_chain import ChallengePhase, ChallengeRecord
-
-ANSWER_MARGIN_MS: Final = 4_000
-"""Time before the latest moment at which an answer is no longer sent: it is in a block a slot or two later."""
 
 
 class ChallengeStep(StrEnum):
@@ -44,7 +40,7 @@ class ChallengeView:
     """The open challenge in the best block and in the newest final one, and the agent's own state.
 
     `final`: None if the challenge is in no final block. `computed`: seed whose proof the program holds in memory.
-    `send_until`: chain time up to which an answer is in time, by the terms of the claimed device; 0 before the seed is
+    `not_after`: chain time up to which an answer is in time, by the terms of the claimed device; 0 before the seed is
     drawn. `held_by`: the lease whose running pod has the device without its tenant having asked for the challenge.
     """
 
@@ -53,7 +49,7 @@ class ChallengeView:
     proof: HeldProof | None
     computed: bytes | None
     now: int
-    send_until: int
+    not_after: int
     held_by: int | None = None
 
 
@@ -61,7 +57,8 @@ def next_step(view: ChallengeView) -> ChallengeStep:
     """Return the next step.
 
     The proof is computed for the seed in the best block, so that no time is lost, and answered when that seed is final.
-    An answer that would be late is not sent: a missed challenge has no consequence at first, a late answer is judged.
+    An answer that would be late is not sent, and the chain refuses one that gets into a block after `not_after`: a missed
+    challenge has no consequence at first, a late answer is judged.
     Until the answer, a pod that still has the device is left alone: the program starts when it is gone.
     """
     best = view.best
@@ -72,7 +69,8 @@ def next_step(view: ChallengeView) -> ChallengeStep:
         return ChallengeStep.PREPARE if view.held_by is None else ChallengeStep.AWAIT_POD
     if best.phase is not ChallengePhase.ANSWERING:
         return ChallengeStep.NOTHING
-    if view.now + ANSWER_MARGIN_MS > min(view.send_until, best.until):
+    # The next block, which could have the answer, is later than the best one.
+    if view.now >= min(view.not_after, best.until):
         return ChallengeStep.GIVE_UP
     if view.proof is None or view.proof.seed != seed:
         return ChallengeStep.COMPUTE if view.held_by is None else ChallengeStep.AWAIT_POD

@@ -262,7 +262,7 @@ class SimulatedHost:
         seed = best.record.ballot.seed
         held = None if seed is None else self._held.get(seed)
         final = run.blocks[run.final].record
-        view = ChallengeView(best.record, final, held, self._computed, best.time, self._send_until(best.record))
+        view = ChallengeView(best.record, final, held, self._computed, best.time, self._not_after(best.record))
         match next_step(view):
             case ChallengeStep.PREPARE:
                 self._work(self._preparation_ms(), self._prepared)
@@ -271,14 +271,14 @@ class SimulatedHost:
                 self._work(self._preparation_ms() + run.plan.compute_ms, lambda: self._compute(seed))
             case ChallengeStep.SEND:
                 assert held is not None
-                self._send(held.digest)
+                self._send(held.digest, view.not_after)
             case ChallengeStep.OPEN:
                 assert held is not None
                 self._open(final, held)
             case _:
                 pass
 
-    def _send_until(self, record: ChallengeRecord) -> int:
+    def _not_after(self, record: ChallengeRecord) -> int:
         """As the agent has it: the seed was drawn `answer_ms` before `until`."""
         if record.phase is not ChallengePhase.ANSWERING:
             return 0
@@ -314,11 +314,11 @@ class SimulatedHost:
             self._held[seed] = HeldProof(seed, commitment.to_bytes(), commitment.digest())
         self._computed = seed
 
-    def _send(self, digest: bytes) -> None:
+    def _send(self, digest: bytes, not_after: int) -> None:
         """Hand the answer to the outbox, which survives a restart and sends it once."""
         if digest not in self._sent:
             self._sent.add(digest)
-            self._run.submit(lambda now: self._run.state.answer(digest, now), lambda _: None)
+            self._run.submit(lambda now: self._run.state.answer(digest, now, not_after), lambda _: None)
 
     def _open(self, final: ChallengeRecord, held: HeldProof) -> None:
         seed = self._run.opening_seed(final)

@@ -12,6 +12,7 @@ from tests.support.challenge_records import SEED, challenge
 COMMITMENT = b"{}"
 DIGEST = hashlib.sha256(COMMITMENT).digest()
 PROOF = HeldProof(SEED, COMMITMENT, DIGEST)
+OPENED = replace(PROOF, opening=b"{}")
 ASKED = challenge(ChallengePhase.ANSWERING, answer=None)
 ANSWERED = challenge(ChallengePhase.COMMITTING, answer=ChallengeAnswer(DIGEST, 1))
 WAITING = challenge(ChallengePhase.WAITING, answer=None)
@@ -36,10 +37,11 @@ VIEW = ChallengeView(ASKED, ASKED, None, None, now=101_000, not_after=150_000)
         (replace(VIEW, proof=PROOF), ChallengeStep.SEND),
         (replace(VIEW, proof=PROOF, now=149_999), ChallengeStep.SEND),
         (replace(VIEW, proof=PROOF, now=150_000), ChallengeStep.GIVE_UP),
-        (replace(VIEW, best=ANSWERED, proof=PROOF, computed=SEED), ChallengeStep.NOTHING),
+        (replace(VIEW, best=ANSWERED, proof=PROOF, computed=SEED), ChallengeStep.OPEN),
         (replace(VIEW, best=ANSWERED, final=ANSWERED, proof=PROOF, computed=SEED), ChallengeStep.OPEN),
         (replace(VIEW, best=ANSWERED, final=ANSWERED, proof=PROOF), ChallengeStep.COMPUTE),
-        (replace(VIEW, best=ANSWERED, proof=replace(PROOF, opening=b"{}")), ChallengeStep.SERVE),
+        (replace(VIEW, best=ANSWERED, proof=OPENED), ChallengeStep.HOLD),
+        (replace(VIEW, best=ANSWERED, proof=OPENED, is_drawn_finally=True), ChallengeStep.SERVE),
         (replace(VIEW, best=ANSWERED, proof=None), ChallengeStep.LOST),
         (replace(VIEW, best=ANSWERED, proof=replace(PROOF, digest=bytes(32))), ChallengeStep.LOST),
     ],

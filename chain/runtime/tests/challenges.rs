@@ -209,6 +209,24 @@ fn a_lease_that_has_ended_is_no_consent() {
 }
 
 #[test]
+fn an_answer_that_is_kept_out_of_blocks_for_too_long_is_a_missed_challenge() {
+    with_a_host(|| {
+        let before = here();
+        assert_ok!(open(VERIFIER, 0, None));
+        draw_committees();
+        let (challenge, not_after) = (last_challenge(), Hosts::now() + MINUTE);
+        pass(MINUTE + 1, &[HOST]);
+        let late = Verification::answer(by_host(HOST), challenge, [1; 32], not_after);
+        assert_eq!(late, Err(Error::<Runtime>::AnswerExpired.into()));
+        pass(CurrentParams::<Runtime>::get().answer_ms, &[HOST]);
+        assert_ok!(Verification::advance(signed(39), Matter::Challenge(challenge)));
+        assert_eq!(outcome(), ChallengeOutcome::Missed);
+        let after = here();
+        assert_eq!((after.status, after.bond), (before.status, before.bond), "nobody is punished");
+    });
+}
+
+#[test]
 fn a_missed_challenge_costs_its_opener_the_fee() {
     with_a_host(|| {
         let (_, leases) = start(TENANT, spec(TaskKind::Rental, 1), &[HOST]);

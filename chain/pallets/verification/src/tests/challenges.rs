@@ -251,9 +251,8 @@ fn an_answer_that_waited_beyond_the_moment_of_its_host_is_refused_and_the_challe
         let id = open_challenge(OPENER);
         blocks(2);
         let not_after = Verification::now() + ANSWER / 2;
-        let free = || {
-            RuntimeCall::from(Call::answer { challenge: id, digest: [8; 32], not_after }).is_feeless(&signed(HOST))
-        };
+        let free =
+            || RuntimeCall::from(Call::answer { challenge: id, digest: [8; 32], not_after }).is_feeless(&signed(HOST));
         assert!(free());
         pass(ANSWER / 2 + 1);
         assert!(!free());

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol
 
+from node_agent.chain.challenge_openings import DrawnOpenings, drawn_values
 from node_agent.chain.challenge_proofs import ChallengeProofs
 from node_agent.challenge.program_port import ProgramSource, ProofComputationError
 from node_agent.challenge.proof_session import ProofSession
@@ -32,7 +34,7 @@ from offchain.schema.chain_types._generated_chain import (
 )
 from offchain.schema.chain_types.values import Call
 from offchain.schema.challenge.failures import remedy_for, report_of
-from offchain.schema.challenge.order import ChallengeCommitment, drawn_numbers, read_commitment
+from offchain.schema.challenge.order import ChallengeCommitment, read_commitment
 from offchain.schema.challenge.sizing import ChallengeTerms, terms_of
 from offchain.schema.protocol.fields import WireError
 from offchain.schema.protocol.operations import ChallengePart
@@ -69,14 +71,18 @@ class ChallengeResponder:
         self._proofs = ChallengeProofs(store)
         self._programs = programs
         self._session = ProofSession(programs)
+        self._openings = DrawnOpenings(port)
         self._driver = driver
         self._host = host
         self._hardware = hardware
+        self._best: BlockRef | None = None
+        self._news = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._last_step: tuple[int, ChallengeStep] | None = None
         self._open_in: int | None = None
+        self._has_new_result = False
         self._fault = ("", "")
-        self._send_until: dict[bytes, int] = {}
+        self._not_after: dict[bytes, int] = {}
         self._step_text = ""
         self.trouble = ""
         """Why the program could not be started now, and what to do; empty if it could."""
@@ -106,15 +112,29 @@ class ChallengeResponder:
         with contextlib.suppress(ProofComputationError):
             await self._programs.clear()
         try:
-            while True:
-                try:
-                    async for head in self._port.best():
-                        await self._step(head, agent)
-                except (ChainUnreachable, BadReply) as error:
-                    log.debug("challenges wait for the node: %s", error)
-                await asyncio.sleep(RETRY_S)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._take_steps(agent))
+                while True:
+                    try:
+                        async for head in self._port.best():
+                            self._best = head
+                            self._news.set()
+                    except (ChainUnreachable, BadReply) as error:
+                        log.debug("challenges wait for the node: %s", error)
+                    await asyncio.sleep(RETRY_S)
         finally:
             await self._stop()
+
+    async def _take_steps(self, agent: CallHost) -> None:
+        """Take the next step at each best block, and as soon as something was prepared or computed."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            try:
+                if self._best is not None:
+                    await self._step(self._best, agent)
+            except (ChainUnreachable, BadReply, LookupError) as error:
+                log.debug("challenges wait for the node: %s", error)
 
     async def document(self, challenge: int, part: ChallengePart) -> bytes | None:
         """Return a document of the answer that is on the chain; None if there is none."""
@@ -164,21 +184,28 @@ class ChallengeResponder:
             )
             self._say(number, ChallengeStep.GIVE_UP)
             return
+        proof = self._proofs.find(number, record.ballot.seed)
+        is_drawn_finally = await self._openings.are_final(number, at_final, terms.work, final, proof)
+        if proof is not None and is_drawn_finally is False:
+            log.info("challenge %d: other blocks draw the opening than those that were the best", number)
+            proof = replace(proof, opening=None)
         view = ChallengeView(
             record,
             at_final,
-            self._proofs.find(number, record.ballot.seed),
+            proof,
             self._session.computed,
             await self._chain.now_ms(head.hash),
             await self._latest_answer(record, terms, head),
             await self._holder(record, agent),
+            bool(is_drawn_finally),
         )
         step = next_step(view)
         self._note_step(step, view)
         self._say(number, step)
         if step in _WORK:
-            work = partial(self._do, step, number, record, terms, device, final, view.proof, agent)
+            work = partial(self._do, step, number, view, terms, device, head, agent)
             self._work = asyncio.create_task(self._try(number, work))
+            self._work.add_done_callback(self._note_end)
         elif step is ChallengeStep.SERVE:
             await self._session.release()
 
@@ -209,12 +236,13 @@ class ChallengeResponder:
         seed = record.ballot.seed
         if seed is None:
             return 0
-        if seed not in self._send_until:
+        if seed not in self._not_after:
             params = await self._port.query("Verification", "Params", (), head.hash)
-            self._send_until = {seed: record.until - VerificationParams.decode(params).answer_ms + terms.deadline_ms}
-        return self._send_until[seed]
+            self._not_after = {seed: record.until - VerificationParams.decode(params).answer_ms + terms.deadline_ms}
+        return self._not_after[seed]
 
     async def _try(self, number: int, work: Callable[[], Awaitable[None]]) -> None:
+        self._has_new_result = False
         try:
             await work()
         except (ProofComputationError, BlocksPrunedError, WireError) as error:
@@ -226,17 +254,21 @@ class ChallengeResponder:
         except (ChainUnreachable, BadReply, LookupError) as error:
             log.debug("challenge %d waits for the node: %s", number, error)
 
+    def _note_end(self, _work: asyncio.Task[None]) -> None:
+        if self._has_new_result:
+            self._news.set()
+
     async def _do(
         self,
         step: ChallengeStep,
         number: int,
-        record: ChallengeRecord,
+        view: ChallengeView,
         terms: ChallengeTerms,
         device: HostDevice,
-        final: BlockRef,
-        proof: HeldProof | None,
+        head: BlockRef,
         agent: CallHost,
     ) -> None:
+        record, proof = view.best, view.proof
         match step:
             case ChallengeStep.PREPARE:
                 await self._prepare(number, terms, device)
@@ -247,14 +279,17 @@ class ChallengeResponder:
                 assert proof is not None  # noqa: S101  (the step follows from it)
                 # The key names the proof: the outbox continues this call after a restart, and no other.
                 key = f"answer-challenge:{number}:{proof.digest.hex()[:16]}"
-                await agent.send(key, calls.verification_answer(challenge=number, digest=proof.digest))
+                await agent.send(
+                    key, calls.verification_answer(challenge=number, digest=proof.digest, not_after=view.not_after)
+                )
             case ChallengeStep.OPEN:
                 assert proof is not None  # noqa: S101  (the step follows from it)
-                await self._open(number, record, terms, final, proof)
+                await self._open(number, record, terms, head, proof)
 
     async def _prepare(self, number: int, terms: ChallengeTerms, device: HostDevice) -> None:
         started = await self._session.prepare(number, device, terms.work)
         if started is not None:
+            self._has_new_result = True
             log.info("challenge %d: the program is ready, device %s", number, started)
 
     async def _compute(self, number: int, record: ChallengeRecord, before: HeldProof | None) -> None:
@@ -266,18 +301,17 @@ class ChallengeResponder:
             raise ProofComputationError("a second computation of the proof gave another result than the first")
         await self._proofs.put_commitment(number, seed, commitment.to_bytes())
         self._session.keep(seed)
+        self._has_new_result = True
         self._fault = ("", "")
         log.info("challenge %d: the proof is computed: %s", number, dict(seconds))
 
     async def _open(
-        self, number: int, record: ChallengeRecord, terms: ChallengeTerms, final: BlockRef, proof: HeldProof
+        self, number: int, record: ChallengeRecord, terms: ChallengeTerms, head: BlockRef, proof: HeldProof
     ) -> None:
-        times = await answer_times(self._port, number, record, final)
+        times = await answer_times(self._port, number, record, head)
         if times is None:
             return
-        work = terms.work
-        rows = drawn_numbers(times.opening_seed, "rows", work.rows)
-        opening = await self._session.open(rows, drawn_numbers(times.opening_seed, "chains", work.chains))
+        opening = await self._session.open(*drawn_values(times.opening_seed, terms.work))
         await self._proofs.put_opening(number, proof.seed, opening)
         log.info("challenge %d: the opening is ready for the committee", number)
 
@@ -355,6 +389,7 @@ _TEXTS: Final = {
     ChallengeStep.COMPUTE: "the proof is being computed",
     ChallengeStep.SEND: "the answer is being sent",
     ChallengeStep.OPEN: "waiting for the blocks that draw the opening",
+    ChallengeStep.HOLD: "answered, the committee can fetch the proof",
     ChallengeStep.SERVE: "answered, the committee can fetch the proof",
     ChallengeStep.GIVE_UP: "not answered",
     ChallengeStep.LOST: "answered, but the proof cannot be shown",

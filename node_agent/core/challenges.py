@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from offchain.schema.chain_types._generated_chain import ChallengePhase, ChallengeRecord
-
-ANSWER_MARGIN_MS: Final = 4_000
-"""Time before the latest moment at which an answer is no longer sent: it is in a block a slot or two later."""
 
 
 class ChallengeStep(StrEnum):
@@ -24,6 +20,7 @@ class ChallengeStep(StrEnum):
     COMPUTE = "compute"
     SEND = "send"
     OPEN = "open"
+    HOLD = "hold"
     SERVE = "serve"
     GIVE_UP = "give_up"
     LOST = "lost"
@@ -44,8 +41,9 @@ class ChallengeView:
     """The open challenge in the best block and in the newest final one, and the agent's own state.
 
     `final`: None if the challenge is in no final block. `computed`: seed whose proof the program holds in memory.
-    `send_until`: chain time up to which an answer is in time, by the terms of the claimed device; 0 before the seed is
+    `not_after`: chain time up to which an answer is in time, by the terms of the claimed device; 0 before the seed is
     drawn. `held_by`: the lease whose running pod has the device without its tenant having asked for the challenge.
+    `is_drawn_finally`: final blocks draw what the stored opening shows.
     """
 
     best: ChallengeRecord
@@ -53,15 +51,17 @@ class ChallengeView:
     proof: HeldProof | None
     computed: bytes | None
     now: int
-    send_until: int
+    not_after: int
     held_by: int | None = None
+    is_drawn_finally: bool = False
 
 
 def next_step(view: ChallengeView) -> ChallengeStep:
     """Return the next step.
 
     The proof is computed for the seed in the best block, so that no time is lost, and answered when that seed is final.
-    An answer that would be late is not sent: a missed challenge has no consequence at first, a late answer is judged.
+    An answer that would be late is not sent, and the chain refuses one in a block after `not_after`: a missed challenge
+    has no consequence at first, a late answer is judged. The opening is shown as soon as the best blocks draw it.
     Until the answer, a pod that still has the device is left alone: the program starts when it is gone.
     """
     best = view.best
@@ -72,7 +72,8 @@ def next_step(view: ChallengeView) -> ChallengeStep:
         return ChallengeStep.PREPARE if view.held_by is None else ChallengeStep.AWAIT_POD
     if best.phase is not ChallengePhase.ANSWERING:
         return ChallengeStep.NOTHING
-    if view.now + ANSWER_MARGIN_MS > min(view.send_until, best.until):
+    # The next block, which could have the answer, is later than the best one.
+    if view.now >= min(view.not_after, best.until):
         return ChallengeStep.GIVE_UP
     if view.proof is None or view.proof.seed != seed:
         return ChallengeStep.COMPUTE if view.held_by is None else ChallengeStep.AWAIT_POD
@@ -85,8 +86,6 @@ def _after_answer(view: ChallengeView, digest: bytes) -> ChallengeStep:
     if proof is None or proof.digest != digest:
         return ChallengeStep.LOST
     if proof.opening is not None:
-        return ChallengeStep.SERVE
-    if view.computed != proof.seed:
-        return ChallengeStep.COMPUTE
-    is_final = view.final is not None and view.final.answer == view.best.answer
-    return ChallengeStep.OPEN if is_final else ChallengeStep.NOTHING
+        # Shown at once; until it is final, the program stays to open what other blocks may draw.
+        return ChallengeStep.SERVE if view.is_drawn_finally else ChallengeStep.HOLD
+    return ChallengeStep.OPEN if view.computed == proof.seed else ChallengeStep.COMPUTE

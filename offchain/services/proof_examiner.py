@@ -17,8 +17,8 @@ from offchain.schema.chain_types._generated_chain import ChallengeRecord, HostRe
 from offchain.schema.challenge.sizing import ChallengeTerms, terms_of
 from offchain.schema.protocol.operations import ChallengePart
 
-FETCH_S: Final = 20.0
-"""Timeout for both documents of a host."""
+FETCH_S: Final = 10.0
+"""Timeout for both documents of a host, 0.4 MB; it is asked again."""
 
 
 class ProofSource(Protocol):
@@ -42,7 +42,7 @@ class ProofExaminer:
         self._turn = asyncio.Lock()
 
     async def examine(self, number: int, record: ChallengeRecord, head: BlockRef) -> Finding:
-        """Return what is found about the answer in `record`, which is that of the final block `head`."""
+        """Return what is found about the answer in `record`, which is that of the best block `head`."""
         claim = record.claim
         model = claim.model.decode(errors="replace")
         terms = terms_of(model, claim.vram_mib, simulated=claim.simulated)
@@ -68,7 +68,7 @@ class ProofExaminer:
         except BlocksPrunedError as error:
             return Finding(FindingKind.NOT_YET, str(error))
         if times is None:
-            return Finding(FindingKind.NOT_YET, "the blocks that draw the opening are not final yet")
+            return Finding(FindingKind.NOT_YET, "the blocks that draw the opening are not there yet")
         return late_answer(terms, times.elapsed_ms) or times
 
     async def _documents(self, number: int, record: ChallengeRecord, head: BlockRef) -> tuple[bytes, bytes] | Finding:

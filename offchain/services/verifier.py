@@ -78,8 +78,12 @@ class Verifier:
         self._account = account
         self._budget = budget
         self._state = VerifierState(account.address, store.votes())
-        self._head: BlockRef | None = None
+        self._best: BlockRef | None = None
         self._now = 0
+        self._commit_ms = 0
+        self._final_records: dict[int, gen.ChallengeRecord] = {}
+        self._best_records: dict[int, gen.ChallengeRecord] = {}
+        self._is_on_duty = False
         self._hosts: dict[str, gen.HostRecord] = {}
         self._scores: dict[str, gen.HostScore] = {}
         self._hosts_read_at: int | None = None
@@ -92,19 +96,33 @@ class Verifier:
     async def step(self, head: BlockRef) -> tuple[gen.VerifierRecord | None, gen.VerificationParams]:
         """Do what a new final block asks for; return the account's record as a verifier and the parameters there."""
         self.running.check()
-        before, self._head = self._now, head
+        before = self._now
         self._now = await self._chain.now_ms(head.hash)
         own = await self._chain.read(storage.verification_verifiers, self._account.address, at=head.hash)
         self._note_bond(own)
         params = gen.VerificationParams.decode(await self._chain.port.query("Verification", "Params", (), head.hash))
-        if self._state.votes or (own is not None and own.duties):
-            found = await self._chain.read_map(storage.verification_challenges, at=head.hash)
-            self._take(ChallengesSeen(self._own(found), params.challenge_commit_ms))
+        self._is_on_duty = bool(self._state.votes) or (own is not None and own.duties > 0)
+        self._commit_ms = params.challenge_commit_ms
+        if self._is_on_duty:
+            self._final_records = await self._own_challenges(head)
+            self._take_seen()
+        else:
+            self._final_records, self._best_records = {}, {}
         if self._budget and own is not None and isinstance(own.status, gen.VerifierStatusActive):
             await self._draw(head, params, self._now - before if before else 0)
         return own, params
 
-    def _own(self, found: dict[int, gen.ChallengeRecord]) -> dict[int, gen.ChallengeRecord]:
+    async def see_best(self, head: BlockRef) -> None:
+        """Examine answers and commit votes by a new best block."""
+        if self._is_on_duty:
+            self._best, self._best_records = head, await self._own_challenges(head)
+            self._take_seen()
+
+    def _take_seen(self) -> None:
+        self._take(ChallengesSeen(self._final_records, self._commit_ms, self._best_records))
+
+    async def _own_challenges(self, head: BlockRef) -> dict[int, gen.ChallengeRecord]:
+        found = await self._chain.read_map(storage.verification_challenges, at=head.hash)
         voted = {key.challenge for key in self._state.votes}
         me = self._account.address
         return {
@@ -146,9 +164,9 @@ class Verifier:
                 self._take(CallEnded(command, not outcome.done))
 
     async def _examine(self, command: Examine) -> Finding:
-        assert self._head is not None  # noqa: S101  (set before the first event)
         try:
-            found = await self._examiner.examine(command.key.challenge, command.record, self._head)
+            head = self._best or await self._chain.port.best_head()
+            found = await self._examiner.examine(command.key.challenge, command.record, head)
         except (ChainUnreachable, BadReply, LookupError) as error:
             found = Finding(FindingKind.NOT_YET, str(error))
         if found.kind in (FindingKind.NOT_SHOWN, FindingKind.NOT_YET):
@@ -254,8 +272,14 @@ async def work(
         group.create_task(outbox.run())
         group.create_task(watcher.run(partial(observe_block, outbox)))
         group.create_task(_follow(chain, verifier, juror))
+        group.create_task(_follow_best(chain, verifier))
 
 
 async def _follow(chain: ChainPort, verifier: Verifier, juror: Juror) -> None:
     async for head in chain.finalized():
         await juror.step(head, *await verifier.step(head))
+
+
+async def _follow_best(chain: ChainPort, verifier: Verifier) -> None:
+    async for head in chain.best():
+        await verifier.see_best(head)

@@ -67,8 +67,8 @@ class ChallengeState:
         elif self.outcome is None and before_ms > record.until:
             self._end_phase(before_ms)
 
-    def answer(self, digest: bytes, now: int) -> bool:
-        if self.record.phase is not ChallengePhase.ANSWERING or now > self.record.until:
+    def answer(self, digest: bytes, now: int, not_after: int) -> bool:
+        if self.record.phase is not ChallengePhase.ANSWERING or now > min(self.record.until, not_after):
             return False
         self._move(ChallengePhase.COMMITTING, now + self.rules.commit_ms, answer=gen.ChallengeAnswer(digest, now))
         return True

@@ -55,7 +55,7 @@ class LatencyModel:
     prepare: tuple[int, int] = (1_500, 6_000)
     fetch: tuple[int, int] = (200, 5_000)
     fetch_fails: float = 0.05
-    fetch_timeout: int = 20_000
+    fetch_timeout: int = 10_000
     verify: tuple[int, int] = (700, 2_500)
     host_away: float = 0.03
     host_away_ms: tuple[int, int] = (2_000, 240_000)
@@ -195,6 +195,8 @@ class ChallengeRun:
         block = SimulatedBlock(number, at, self.state.record, randomness)
         self.blocks.append(block)
         self.after(self.between(self.latency.notice), lambda: self.host.see(block))
+        for verifier in self._verifiers.values():
+            self.after(self.between(self.latency.notice), verifier.see)
         behind = self.latency.finality_blocks + int(self.dice.geometric(1 - self.latency.finality_delay)) - 1
         self.after(behind * SLOT_MS, lambda: self._finalise(number, ended))
 
@@ -216,12 +218,12 @@ class ChallengeRun:
         return record.answer.at - drawn.time
 
     def opening_seed(self, record: ChallengeRecord) -> bytes | None:
-        """The seed of the opening by final blocks; None while too few follow the answer."""
+        """The seed of the opening by the best blocks; None while too few follow the answer."""
         answer, seed = record.answer, record.ballot.seed
         assert answer is not None
         assert seed is not None
         first = next(one.number for one in self.blocks if one.record.answer == answer)
-        later = [one.randomness for one in self.blocks[first + 1 : self.final + 1] if one.randomness is not None]
+        later = [one.randomness for one in self.blocks[first + 1 :] if one.randomness is not None]
         if len(later) < OPENING_BLOCKS:
             return None
         return opening_seed(seed, answer.digest, b"".join(later[:OPENING_BLOCKS]))
@@ -267,7 +269,7 @@ class SimulatedHost:
         seed = best.record.ballot.seed
         held = None if seed is None else self._held.get(seed)
         final = run.blocks[run.final].record
-        view = ChallengeView(best.record, final, held, self._computed, best.time, self._send_until(best.record))
+        view = ChallengeView(best.record, final, held, self._computed, best.time, self._not_after(best.record))
         match next_step(view):
             case ChallengeStep.PREPARE:
                 self._work(self._preparation_ms(), self._prepared)
@@ -276,14 +278,14 @@ class SimulatedHost:
                 self._work(self._preparation_ms() + run.plan.compute_ms, lambda: self._compute(seed))
             case ChallengeStep.SEND:
                 assert held is not None
-                self._send(held.digest)
+                self._send(held.digest, view.not_after)
             case ChallengeStep.OPEN:
                 assert held is not None
-                self._open(final, held)
+                self._open(best.record, held)
             case _:
                 pass
 
-    def _send_until(self, record: ChallengeRecord) -> int:
+    def _not_after(self, record: ChallengeRecord) -> int:
         """As the agent has it: the seed was drawn `answer_ms` before `until`."""
         if record.phase is not ChallengePhase.ANSWERING:
             return 0
@@ -308,7 +310,9 @@ class SimulatedHost:
         self._run.after(duration_ms, end)
 
     def _prepared(self) -> None:
-        self._is_prepared = True
+        if not self._is_prepared:
+            self._is_prepared = True
+            self.see(self._run.blocks[-1])
 
     def _compute(self, seed: bytes) -> None:
         self._is_prepared = True
@@ -318,15 +322,17 @@ class SimulatedHost:
             self._proofs[seed] = proof
             self._held[seed] = HeldProof(seed, commitment.to_bytes(), commitment.digest())
         self._computed = seed
+        # The answer is sent at once, not at the next block.
+        self.see(self._run.blocks[-1])
 
-    def _send(self, digest: bytes) -> None:
+    def _send(self, digest: bytes, not_after: int) -> None:
         """Hand the answer to the outbox, which survives a restart and sends it once."""
         if digest not in self._sent:
             self._sent.add(digest)
-            self._run.submit(lambda now: self._run.state.answer(digest, now), lambda _: None)
+            self._run.submit(lambda now: self._run.state.answer(digest, now, not_after), lambda _: None)
 
-    def _open(self, final: ChallengeRecord, held: HeldProof) -> None:
-        seed = self._run.opening_seed(final)
+    def _open(self, best: ChallengeRecord, held: HeldProof) -> None:
+        seed = self._run.opening_seed(best)
         if seed is not None:
             opening = self._proofs[held.seed].opening(seed).to_bytes()
             self._held[held.seed] = replace(held, opening=opening)

@@ -47,11 +47,14 @@ class SimulatedVerifier:
             run.after(run.between((0, latency.within)), self._killed)
 
     def see(self) -> None:
-        """Follow the newest final block."""
-        record = self._run.blocks[self._run.final].record
+        """Follow the newest final block, and the best one."""
+        final, best = (self._own(block.record) for block in (self._run.blocks[self._run.final], self._run.blocks[-1]))
+        self._take(ChallengesSeen(final, self._run.state.rules.commit_ms, best))
+
+    def _own(self, record: ChallengeRecord) -> dict[int, ChallengeRecord]:
         is_mine = any(seat.who == self._name for seat in record.ballot.seats)
         is_open = is_mine or any(key.challenge == NUMBER for key in self._state.votes)
-        self._take(ChallengesSeen({NUMBER: record} if is_open else {}, self._run.state.rules.commit_ms))
+        return {NUMBER: record} if is_open else {}
 
     def _take(self, event: VerifierEvent) -> None:
         if self._is_away or self._run.state.outcome is not None:
@@ -94,7 +97,7 @@ class SimulatedVerifier:
         run, record = self._run, command.record
         seed = run.opening_seed(record)
         if seed is None:
-            self._found(command, Finding(FindingKind.NOT_YET, "the blocks that draw the opening are not final yet"))
+            self._found(command, Finding(FindingKind.NOT_YET, "the blocks that draw the opening are not there yet"))
             return
         late = late_answer(run.plan.terms, run.elapsed_ms(record))
         if late is not None:

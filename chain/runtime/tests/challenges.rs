@@ -175,7 +175,7 @@ fn a_challenged_device_takes_no_lease_until_the_host_has_answered() {
         assert_eq!(refused, Err(HostsError::<Runtime>::DeviceChallenged.into()));
         draw_committees();
         let challenge = last_challenge();
-        assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32]));
+        assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32], u64::MAX));
         assert_ok!(try_assign(TENANT, task, &[HOST]));
         assert!(Challenges::<Runtime>::contains_key(challenge), "the committee judges the answer meanwhile");
     });
@@ -193,7 +193,7 @@ fn a_leased_device_is_challenged_by_its_tenant_alone() {
         assert_noop!(open(TENANT, 1, lease), Error::<Runtime>::NotTenantOfLease);
         assert_ok!(open(TENANT, 0, lease));
         draw_committees();
-        assert_ok!(Verification::answer(by_host(HOST), last_challenge(), [1; 32]));
+        assert_ok!(Verification::answer(by_host(HOST), last_challenge(), [1; 32], u64::MAX));
     });
 }
 
@@ -205,6 +205,24 @@ fn a_lease_that_has_ended_is_no_consent() {
         assert_noop!(open(TENANT, 0, Some(leases[0])), Error::<Runtime>::NotTenantOfLease);
         assert_ok!(open(VERIFIER, 0, None));
         assert_ok!(Tasks::accept_result(signed(TENANT), task));
+    });
+}
+
+#[test]
+fn an_answer_that_is_kept_out_of_blocks_for_too_long_is_a_missed_challenge() {
+    with_a_host(|| {
+        let before = here();
+        assert_ok!(open(VERIFIER, 0, None));
+        draw_committees();
+        let (challenge, not_after) = (last_challenge(), Hosts::now() + MINUTE);
+        pass(MINUTE + 1, &[HOST]);
+        let late = Verification::answer(by_host(HOST), challenge, [1; 32], not_after);
+        assert_eq!(late, Err(Error::<Runtime>::AnswerExpired.into()));
+        pass(CurrentParams::<Runtime>::get().answer_ms, &[HOST]);
+        assert_ok!(Verification::advance(signed(39), Matter::Challenge(challenge)));
+        assert_eq!(outcome(), ChallengeOutcome::Missed);
+        let after = here();
+        assert_eq!((after.status, after.bond), (before.status, before.bond), "nobody is punished");
     });
 }
 
@@ -232,7 +250,7 @@ fn four_bonded_accounts_try_to_suspend_a_host_and_fail() {
         begin_block(randomness);
         begin_block(randomness);
         assert_eq!(members(matter).iter().filter(|who| is_attacker(who)).count(), 3);
-        assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32]));
+        assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32], u64::MAX));
         judge(challenge);
         assert_eq!(here().status, HostStatus::Online, "the verdict against the host is not final");
         assert!(!members(matter).iter().any(is_attacker), "none of them may confirm it");

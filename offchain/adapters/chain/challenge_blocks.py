@@ -37,9 +37,9 @@ class BlocksPrunedError(Exception):
 
 
 async def answer_times(port: ChainPort, number: int, record: ChallengeRecord, head: BlockRef) -> AnswerTimes | None:
-    """Return the times of an answered challenge and the seed of its opening, from final blocks up to `head`.
+    """Return the times of an answered challenge and the seed of its opening, from the blocks up to `head`.
 
-    None while fewer than :data:`OPENING_BLOCKS` final blocks with new randomness follow the answer. Raises
+    None while fewer than :data:`OPENING_BLOCKS` of them with new randomness follow the answer. Raises
     :class:`BlocksPrunedError`.
     """
     answer, seed = record.answer, record.ballot.seed

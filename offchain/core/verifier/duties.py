@@ -1,7 +1,10 @@
 """State machine of a verifier's duties in committees of challenges.
 
-`handle(state, event, now)` returns the next state and commands. Events are final records of challenges and the
-outcomes of commands. A duty is one seat in one ballot; it ends when the chain no longer has the ballot.
+`handle(state, event, now)` returns the next state and commands. Events are records of challenges and the outcomes of
+commands. A duty is one seat in one ballot; it ends when the chain no longer has the ballot.
+
+Answers are examined, and votes committed, by the best block: a commitment tells nobody the vote. Votes are revealed by
+final blocks only, so that no fork lets a member commit again that has seen the votes of others.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from offchain.schema.chain_types._generated_chain import (
 )
 
 RETRY_MS: Final = 4_000
-"""Chain time between two examinations of one answer, and between two attempts of one call that was refused."""
+"""Chain time between two attempts of one call that was refused."""
+EXAMINE_AGAIN_MS: Final = 2_000
+"""Chain time until a host that did not show its proof is asked again: a block."""
 LATE_PART: Final = 3
 """A host that has not shown its proof when this part of the committee's time is left is voted against."""
 ADVANCE_MS: Final = 60_000
@@ -82,11 +87,20 @@ class Finding:
 class ChallengesSeen:
     """Open challenges at a final block: all that have a seat of this verifier, and those that it has votes for.
 
-    `commit_ms`: time that committees have.
+    `commit_ms`: time that committees have. `best`: the same challenges at the best block.
     """
 
     records: Mapping[int, ChallengeRecord]
     commit_ms: int
+    best: Mapping[int, ChallengeRecord] = field(default_factory=lambda: MappingProxyType({}))
+
+    def items(self) -> Iterator[tuple[int, ChallengeRecord | None, ChallengeRecord]]:
+        """Yield number, final record and newest record of each challenge. Without a final record the first is None."""
+        for number in sorted(self.records.keys() | self.best.keys()):
+            final = self.records.get(number)
+            newest = self.best.get(number, final)
+            assert newest is not None  # noqa: S101  (one of both has it)
+            yield number, final, newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +209,17 @@ def handle(state: VerifierState, event: VerifierEvent, now: int) -> tuple[Verifi
             return _examined(state, key, finding, now)
         case VoteStored(key, stored):
             busy = frozenset(one for one in state.busy if not (isinstance(one, StoreVote) and one.key == key))
-            return replace(state, votes={**state.votes, key: stored}, busy=busy), ()
+            state = replace(state, votes={**state.votes, key: stored}, busy=busy)
+            calls = tuple(_call(state, CommitVote(key, stored), now))
+            return replace(state, busy=state.busy | frozenset(calls)), calls
         case CallEnded(command, is_refused):
             rests = {**state.rests, command: now + RETRY_MS} if is_refused else state.rests
             return replace(state, busy=state.busy - {command}, rests=rests), ()
 
 
 def _seen(state: VerifierState, event: ChallengesSeen, now: int) -> tuple[VerifierState, tuple[VerifierCommand, ...]]:
-    live = {DutyKey(number, record.ballot.round) for number, record in event.records.items()}
+    found = [(number, record) for seen in (event.records, event.best) for number, record in seen.items()]
+    live = {DutyKey(number, record.ballot.round) for number, record in found}
     over = sorted(state.votes.keys() - live)
     state = replace(
         state,
@@ -211,37 +228,48 @@ def _seen(state: VerifierState, event: ChallengesSeen, now: int) -> tuple[Verifi
         rests={command: at for command, at in state.rests.items() if command.key in live},
     )
     wanted: list[VerifierCommand] = [ForgetVote(key) for key in over]
-    for number, record in sorted(event.records.items()):
-        wanted += _due(state, number, record, event.commit_ms, now)
+    for number, final, newest in event.items():
+        if final is not None:
+            wanted += _due_end(state, number, final, now)
+        if not _has_committed(state, final, newest.ballot.round):
+            wanted += _due_vote(state, number, newest, event.commit_ms, now)
     waits_for = frozenset(one for one in wanted if not isinstance(one, ForgetVote))
     return replace(state, busy=state.busy | waits_for), tuple(wanted)
 
 
-def _due(
-    state: VerifierState, number: int, record: ChallengeRecord, commit_ms: int, now: int
-) -> Iterator[VerifierCommand]:
-    key = DutyKey(number, record.ballot.round)
-    seat = next((seat for seat in record.ballot.seats if seat.who == state.me), None)
+def _seat_of(state: VerifierState, record: ChallengeRecord) -> Seat | None:
+    return next((seat for seat in record.ballot.seats if seat.who == state.me), None)
+
+
+def _has_committed(state: VerifierState, final: ChallengeRecord | None, ballot_round: int) -> bool:
+    """Return whether a final block has the commitment. The best block that was seen may be older."""
+    seat = None if final is None or final.ballot.round != ballot_round else _seat_of(state, final)
+    return seat is not None and seat.commitment is not None
+
+
+def _due_end(state: VerifierState, number: int, final: ChallengeRecord, now: int) -> Iterator[VerifierCommand]:
+    """Yield what a final record asks for: the vote is shown, or a challenge that is stuck continues."""
+    key, seat = DutyKey(number, final.ballot.round), _seat_of(state, final)
     if seat is None:
         return
-    if record.phase is not ChallengePhase.WAITING and now > record.until:
-        if now > record.until + ADVANCE_MS:
-            yield from _call(state, AdvanceChallenge(key, record.until), now)
+    if final.phase is not ChallengePhase.WAITING and now > final.until:
+        if now > final.until + ADVANCE_MS:
+            yield from _call(state, AdvanceChallenge(key, final.until), now)
         return
-    if record.phase is ChallengePhase.COMMITTING and seat.commitment is None:
-        yield from _due_vote(state, key, record, commit_ms, now)
-    elif record.phase is ChallengePhase.REVEALING and _may_reveal(state, key, seat):
+    may_reveal = seat.commitment is not None and seat.vote is None and key in state.votes
+    if final.phase is ChallengePhase.REVEALING and may_reveal:
         yield from _call(state, RevealVote(key, state.votes[key]), now)
 
 
-def _may_reveal(state: VerifierState, key: DutyKey, seat: Seat) -> bool:
-    return seat.commitment is not None and seat.vote is None and key in state.votes
-
-
 def _due_vote(
-    state: VerifierState, key: DutyKey, record: ChallengeRecord, commit_ms: int, now: int
+    state: VerifierState, number: int, newest: ChallengeRecord, commit_ms: int, now: int
 ) -> Iterator[VerifierCommand]:
     """Yield the next step to a commitment: examine the answer, store the vote, submit the commitment."""
+    key, seat = DutyKey(number, newest.ballot.round), _seat_of(state, newest)
+    if seat is None or seat.commitment is not None:
+        return
+    if newest.phase is not ChallengePhase.COMMITTING or now > newest.until:
+        return
     stored = state.votes.get(key)
     if stored is not None:
         yield from _call(state, CommitVote(key, stored), now)
@@ -249,11 +277,11 @@ def _due_vote(
     if state.is_busy(StoreVote, key):
         return
     finding, again_at = state.findings.get(key, (None, 0))
-    is_late = now >= record.until - commit_ms // LATE_PART
+    is_late = now >= newest.until - commit_ms // LATE_PART
     if is_late and finding is not None and finding.kind is FindingKind.NOT_SHOWN:
         yield StoreVote(key, Vote.NO, finding.reason)
     elif now >= again_at and not state.is_busy(Examine, key):
-        yield Examine(key, record)
+        yield Examine(key, newest)
 
 
 def _call(state: VerifierState, command: CallCommand, now: int) -> Iterator[CallCommand]:
@@ -272,4 +300,5 @@ def _examined(
         vote = Vote.YES if finding.kind is FindingKind.RIGHT else Vote.NO
         command = StoreVote(key, vote, finding.reason)
         return replace(state, busy=state.busy | {command}), (command,)
-    return replace(state, findings={**state.findings, key: (finding, now + RETRY_MS)}), ()
+    again_at = now + EXAMINE_AGAIN_MS if finding.kind is FindingKind.NOT_SHOWN else now
+    return replace(state, findings={**state.findings, key: (finding, again_at)}), ()

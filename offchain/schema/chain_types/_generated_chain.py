@@ -3457,9 +3457,12 @@ class calls:
         return Call("Verification", "open_challenge", {"host": host, "device": device, "lease": lease})
 
     @staticmethod
-    def verification_answer(*, challenge: int, digest: bytes) -> Call:
-        """The calling host answers a challenge with the SHA-256 of its proof. Free of charge when valid."""
-        return Call("Verification", "answer", {"challenge": challenge, "digest": digest})
+    def verification_answer(*, challenge: int, digest: bytes, not_after: int) -> Call:
+        """The calling host answers a challenge with the SHA-256 of its proof. Free of charge when valid. Refused after
+        `not_after`, in milliseconds of the chain's clock: so a call that waited for too long is a missed challenge, and
+        not an answer that is judged as late.
+        """
+        return Call("Verification", "answer", {"challenge": challenge, "digest": digest, "not_after": not_after})
 
     @staticmethod
     def verification_commit_vote(*, matter: Matter, commitment: bytes) -> Call:

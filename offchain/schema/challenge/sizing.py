@@ -18,8 +18,8 @@ PRODUCTS_S: Final = 15
 """Seconds that the products take at the expected rate."""
 READS_S: Final = 5
 """Seconds that the chains of reads take at the expected rate."""
-CHAIN_ALLOWANCE_S: Final = 12
-"""Seconds for blocks: the host sees the seed, and its answer is in a block."""
+CHAIN_ALLOWANCE_S: Final = 14
+"""Seconds for blocks: the host sees the seed, and its answer is in a block by `not_after`."""
 HASH_RATE: Final = 100e6
 """Fingerprints and ends of chains that a host's processor hashes in a second."""
 SLACK: Final = 1.25

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from verification_challenge import PROOF, drawn_and_answered, opened_by, penalties, penalty_in, rewards
+from verification_challenge import answer_of, drawn_and_answered, opened_by, penalties, penalty_in, rewards
 from verification_hashes import blake2_256
 from verification_network import Network, scenario
 from verification_roles import ANYONE, BOND, HARDWARE, VERIFIERS, Roles
@@ -135,7 +135,7 @@ async def test_a_host_that_does_not_answer_twice_is_suspended_without_a_vote(net
     assert penalties(net, matter) == {}
     assert await net.gained(provider, start, closed.block) == -fee, "the opener pays the committee"
     assert (await net.host(host)).status.tag == "Online"
-    late = calls.verification_answer(challenge=matter.value, digest=PROOF)
+    late = answer_of(matter.value)
     assert await client.not_free(host, late)
 
     before = net.now
@@ -195,7 +195,7 @@ async def test_an_absent_committee_is_replaced_once_and_gives_no_verdict(net: Ne
     absent = {member.address for member in first.members[1:]}
     assert penalties(net, matter) == dict.fromkeys(absent, (gen.PenaltyReason.ABSENT, params.absence_penalty))
     # It is asked again, from the new seed.
-    await client.do(roles.hosts[0], calls.verification_answer(challenge=matter.value, digest=PROOF))
+    await client.do(roles.hosts[0], answer_of(matter.value))
     old = calls.verification_commit_vote(matter=matter, commitment=first.commitment(first.members[0], YES))
     assert await client.outcomes((first.members[0], old)) == ["Verification.NotOnCommittee"]
 
@@ -246,7 +246,7 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(net: Network, ro
         (OPENER, calls.verification_withdraw_verifier_bond(), "StillBonded"),
         (ANYONE, calls.verification_unbond_verifier(), "NotVerifier"),
         (ANYONE, calls.verification_advance(matter=gen.MatterChallenge(10**6)), "NoSuchChallenge"),
-        (host, calls.verification_answer(challenge=10**6, digest=PROOF), "NoSuchChallenge"),
+        (host, answer_of(10**6), "NoSuchChallenge"),
     ]
     names = await client.outcomes(*((who, call) for who, call, _ in wrong))
     assert names == [f"Verification.{expected}" for *_, expected in wrong]
@@ -254,9 +254,10 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(net: Network, ro
     matter = await opened_by(net, provider, roles)
     assert await client.outcomes((OPENER, challenge(host.address))) == ["Verification.ChallengeOpen"]
     await client.event(chain_events.VerificationAnswerAwaited, challenge=matter.value)
-    answer = calls.verification_answer(challenge=matter.value, digest=PROOF)
-    tried = await client.outcomes((ANYONE, answer), (host, answer), (host, answer))
-    assert tried == ["Verification.NotChallengedHost", "", "Verification.NotAnswering"]
+    answer, expired = answer_of(matter.value), answer_of(matter.value, not_after=1)
+    tried = await client.outcomes((ANYONE, answer), (host, expired), (host, answer), (host, answer))
+    names = ["Verification.NotChallengedHost", "Verification.AnswerExpired", "", "Verification.NotAnswering"]
+    assert tried == names
     found = await committee(client, matter, size=net.params.committee_size, parties={host.address, provider.address})
     await found.votes(YES, YES, NO)
     await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)

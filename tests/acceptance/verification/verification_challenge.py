@@ -4,7 +4,7 @@ from verification_network import Network
 from verification_roles import Roles
 from verification_votes import Committee, committee
 
-from offchain.ports import Block, Signer
+from offchain.ports import Block, Call, Signer
 from offchain.schema.chain_types._generated_chain import ChallengePhase, MatterChallenge, PenaltyReason, calls, storage
 from tests.support._generated_events import (
     VerificationAnswerAwaited,
@@ -16,6 +16,11 @@ from tests.support._generated_events import (
 
 PROOF = bytes([7] * 32)
 """SHA-256 of what a host shows its committee."""
+
+
+def answer_of(challenge: int, not_after: int = 2**64 - 1) -> Call:
+    """An answer that is judged until `not_after` by the chain's clock, in ms."""
+    return calls.verification_answer(challenge=challenge, digest=PROOF, not_after=not_after)
 
 
 async def opened_by(net: Network, opener: Signer, roles: Roles) -> MatterChallenge:
@@ -33,7 +38,7 @@ async def drawn_and_answered(net: Network, opener: Signer, roles: Roles, matter:
     found = await committee(net.client, matter, size=net.params.committee_size, parties=parties)
     awaited = await net.client.event(VerificationAnswerAwaited, challenge=matter.value)
     assert awaited.block == found.block
-    answered = await net.client.do(host, calls.verification_answer(challenge=matter.value, digest=PROOF))
+    answered = await net.client.do(host, answer_of(matter.value))
     assert answered.was_free
     record = await net.client.must(storage.verification_challenges, matter.value, at=answered.block.ref.hash)
     assert record.phase == ChallengePhase.COMMITTING

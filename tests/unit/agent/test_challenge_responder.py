@@ -20,12 +20,14 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox.store import Store
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.challenge.sizing import SIMULATED_DEADLINE_S
 from tests.support.challenge_records import challenge
 from tests.support.fake_chain import FakeChain
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeEngine, FakeProgram
 
 NUMBER, LEASE, TENANT = 7, 3, "5Tenant"
+ANSWER_MS = 60_000
 HARDWARE = Hardware(4000, 8192, 100, (HostDevice("Nvidia", "SIM-1", 24_576, None),), answers_challenges=True)
 NOBODY = gen.HostChallenges(None, None, None, None, None)
 ASKED = challenge(gen.ChallengePhase.ANSWERING, host=HOST.address, answer=None, until=10**9)
@@ -58,7 +60,7 @@ class Rig:
         self.driver = FakeDriver(FakeEngine(self), HOST.address)
         self.agent = Agent(AgentState(HOST))
         params = dict.fromkeys(gen.VerificationParams.__dataclass_fields__, 1)
-        self.chain.storage["Verification", "Params"][()] = params | {"answer_ms": 60_000}
+        self.chain.storage["Verification", "Params"][()] = params | {"answer_ms": ANSWER_MS}
 
     def __call__(self, *_: Any, **__: Any) -> FakeProgram:
         return FakeProgram(runs=True)
@@ -168,6 +170,8 @@ async def test_a_passed_challenge_replaces_the_report(rig: Rig) -> None:
         await rig.close(gen.ChallengeOutcome.PASSED)
         await rig.blocks_until(lambda: responder.last_text)
         assert responder.last_text == f"the host passed challenge {NUMBER}"
+    deadline = ASKED.until - ANSWER_MS + 1000 * SIMULATED_DEADLINE_S
+    assert {answer.args["not_after"] for answer in rig.agent.sent} == {deadline}
 
 
 async def test_a_challenge_whose_end_is_pruned_is_over_without_a_report(rig: Rig) -> None:
@@ -197,7 +201,7 @@ async def test_a_device_that_is_not_here_is_told(rig: Rig, changes: Mapping[str,
 
 
 async def test_an_answer_that_would_be_late_is_not_sent(rig: Rig) -> None:
-    rig.open(until=61_000)
+    rig.open(until=60_000)
     rig.chain.storage["Timestamp", "Now"][()] = 60_000
     async with rig.responder() as responder:
         await rig.blocks_until(lambda: "the answer would be late" in responder.state_text)

@@ -12,7 +12,7 @@ from tests.support import challenge_attackers as attackers
 from tests.support.challenge_attackers import A100, ATTACK, H100, RUNS, AttackCount, counted
 from tests.support.challenge_records import challenge
 from tests.support.challenge_samples import SEED, Proof, honest
-from tests.support.challenge_simulation import SMALL_WORK, ChallengeRun
+from tests.support.challenge_simulation import SMALL_WORK, ChallengeRun, LatencyModel
 
 HONEST_RUNS = 200
 
@@ -31,6 +31,15 @@ def test_no_honest_host_is_found_against() -> None:
     ends = [ChallengeRun(attackers.honest_plan(run), run).result() for run in range(HONEST_RUNS)]
     assert [end for end in ends if end.outcome is ChallengeOutcome.FAILED] == []
     assert sum(end.outcome is ChallengeOutcome.PASSED for end in ends) >= 0.95 * HONEST_RUNS
+
+
+def test_an_honest_answer_that_waits_for_room_in_blocks_is_missed_and_not_found_against() -> None:
+    slow = LatencyModel(inclusion=(100, 12_000))
+    ends = [ChallengeRun(attackers.honest_plan(run), run, slow).result() for run in range(HONEST_RUNS)]
+    outcomes = {end.outcome for end in ends}
+    assert ChallengeOutcome.MISSED in outcomes
+    assert ChallengeOutcome.FAILED not in outcomes
+    assert sum(end.no_votes for end in ends) <= HONEST_RUNS // 20
 
 
 @pytest.mark.parametrize("name", ["fake-model", "memory-in-host", "memory-computed-again", "precomputed"])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from offchain.core.verifier.duties import (
     ADVANCE_MS,
+    EXAMINE_AGAIN_MS,
     RETRY_MS,
     AdvanceChallenge,
     CallEnded,
@@ -46,8 +47,6 @@ def test_an_answer_is_examined_once_and_the_vote_is_stored_before_it_is_committe
     assert found == (StoreVote(KEY, Vote.YES, "right"),)
     assert handle(state, seen(COMMITTING), NOW)[1] == ()
     state, found = handle(state, VoteStored(KEY, STORED), NOW)
-    assert found == ()
-    state, found = handle(state, seen(COMMITTING), NOW)
     assert found == (CommitVote(KEY, STORED),)
     assert handle(state, seen(COMMITTING), NOW)[1] == ()
 
@@ -72,14 +71,15 @@ def test_a_host_that_shows_nothing_is_asked_again_and_voted_against_when_the_tim
     state, _ = handle(START, seen(COMMITTING), NOW)
     state, found = handle(state, Examined(KEY, Finding(FindingKind.NOT_SHOWN, "no answer")), NOW)
     assert found == ()
-    assert handle(state, seen(COMMITTING), NOW + RETRY_MS - 1)[1] == ()
-    assert handle(state, seen(COMMITTING), NOW + RETRY_MS)[1] == (Examine(KEY, COMMITTING),)
+    assert handle(state, seen(COMMITTING), NOW + EXAMINE_AGAIN_MS - 1)[1] == ()
+    assert handle(state, seen(COMMITTING), NOW + EXAMINE_AGAIN_MS)[1] == (Examine(KEY, COMMITTING),)
     assert handle(state, seen(COMMITTING), LATE)[1] == (StoreVote(KEY, Vote.NO, "no answer"),)
 
 
 def test_a_host_is_not_voted_against_for_what_the_verifiers_node_lacks() -> None:
     state, _ = handle(START, seen(COMMITTING), NOW)
-    state, _ = handle(state, Examined(KEY, Finding(FindingKind.NOT_YET, "not final")), NOW)
+    state, _ = handle(state, Examined(KEY, Finding(FindingKind.NOT_YET, "not there")), NOW)
+    assert handle(state, seen(COMMITTING), NOW)[1] == (Examine(KEY, COMMITTING),)
     assert handle(state, seen(COMMITTING), LATE)[1] == (Examine(KEY, COMMITTING),)
 
 
@@ -103,6 +103,34 @@ def test_a_vote_is_forgotten_when_its_ballot_is_over() -> None:
     second = replace(COMMITTING, ballot=replace(COMMITTING.ballot, round=1))
     state, found = handle(VerifierState(ME, {KEY: STORED}), seen(second), NOW)
     assert found == (ForgetVote(KEY), Examine(DutyKey(7, 1), second))
+
+
+def test_an_answer_is_examined_and_its_vote_committed_by_the_best_block() -> None:
+    waiting = challenge(ChallengePhase.ANSWERING, seat(ME), seat(ANOTHER), answer=None)
+    newest = ChallengesSeen({7: waiting}, COMMIT_MS, {7: COMMITTING})
+    assert handle(START, newest, NOW)[1] == (Examine(KEY, COMMITTING),)
+    assert handle(START, ChallengesSeen({}, COMMIT_MS, {7: COMMITTING}), NOW)[1] == (Examine(KEY, COMMITTING),)
+    assert handle(VerifierState(ME, {KEY: STORED}), newest, NOW)[1] == (CommitVote(KEY, STORED),)
+
+
+def test_a_vote_is_revealed_by_a_final_block_only() -> None:
+    committed = challenge(ChallengePhase.COMMITTING, seat(ME, bytes([9] * 32)), seat(ANOTHER))
+    state = VerifierState(ME, {KEY: STORED})
+    assert handle(state, ChallengesSeen({7: committed}, COMMIT_MS, {7: REVEALING}), NOW)[1] == ()
+    assert handle(state, ChallengesSeen({7: REVEALING}, COMMIT_MS, {7: REVEALING}), NOW)[1] == (
+        RevealVote(KEY, STORED),
+    )
+
+
+def test_a_best_block_that_is_older_than_the_final_one_asks_for_no_second_commitment() -> None:
+    state = VerifierState(ME, {KEY: STORED})
+    older = ChallengesSeen({7: REVEALING}, COMMIT_MS, {7: COMMITTING})
+    assert handle(state, older, NOW)[1] == (RevealVote(KEY, STORED),)
+
+
+def test_a_vote_is_kept_while_a_final_block_has_its_ballot() -> None:
+    state, found = handle(VerifierState(ME, {KEY: STORED}), ChallengesSeen({7: REVEALING}, COMMIT_MS, {}), NOW)
+    assert (KEY in state.votes, ForgetVote(KEY) in found) == (True, False)
 
 
 def test_other_committees_are_none_of_its_business() -> None:

@@ -85,16 +85,15 @@ impl<T: Config> Desk<T> {
             ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
         }
         let told = if matches!(case.record.notice, NoticeState::Standing(_)) { MAX_VICTIMS } else { 0 };
-        self.touch((pods.len() as u32).saturating_add(case.looked_up()).saturating_add(told))?;
+        // Where there were leases before, the first of them has taken the data over.
+        let data_from = case.spec().data_from.filter(|_| case.record.generation == 0);
+        let others = case.looked_up().saturating_add(told).saturating_add(data_from.is_some().into());
+        self.touch(pods.len() as u32, others)?;
         self.ensure_apart(&case, None, pods.iter().map(|pod| &pod.host))?;
         if case.spec().is_redundant() {
             self.ensure_same_models(&case, &pods)?;
         }
-        let source = match case.spec().data_from {
-            // Where there were leases before, the first of them has taken the data over.
-            Some(lease) if case.record.generation == 0 => Some(self.source(&case, lease, &pods)?),
-            _ => None,
-        };
+        let source = data_from.map(|lease| self.source(&case, lease, &pods)).transpose()?;
         if let Some(source) = &source {
             self.let_go(source);
         }

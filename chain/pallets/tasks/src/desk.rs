@@ -129,6 +129,10 @@ pub(crate) struct Desk<T: Config> {
     leases_touched: u32,
     /// How many they may be about at most.
     leases_limit: u32,
+    /// How many leases operations were about that their calls did not name.
+    others_touched: u32,
+    /// How many of those they may be about at most.
+    others_limit: u32,
     deposits: BTreeMap<AccountId, Balance>,
     settled: BTreeMap<AccountId, Balance>,
     broken: Option<DispatchError>,
@@ -154,15 +158,18 @@ impl<T: Config> Desk<T> {
             archive: BTreeMap::new(),
             leases_touched: 0,
             leases_limit: u32::MAX,
+            others_touched: 0,
+            others_limit: u32::MAX,
             deposits: BTreeMap::new(),
             settled: BTreeMap::new(),
             broken: None,
         }
     }
 
-    /// A desk whose operations may be about so many leases at most.
-    pub fn for_leases(limit: u32) -> Self {
-        Self { leases_limit: limit, ..Self::new() }
+    /// The desk with limits: how many `leases` its operations may be about, and how many `others` of them that their
+    /// calls do not name.
+    pub fn with_limits(self, leases: u32, others: u32) -> Self {
+        Self { leases_limit: leases, others_limit: others, ..self }
     }
 
     /// The desk with `who` as the settler of the leases that are settled or end at it.
@@ -170,11 +177,14 @@ impl<T: Config> Desk<T> {
         Self { settler: Some(billing::Pallet::<T>::settler(who)), ..self }
     }
 
-    /// An operation is about so many leases. Fails with `BatchTooHeavy` where that is more than was paid for.
-    pub fn touch(&mut self, leases: u32) -> DispatchResult {
-        let touched = self.leases_touched.saturating_add(leases);
-        ensure!(touched <= self.leases_limit, Error::<T>::BatchTooHeavy);
-        self.leases_touched = touched;
+    /// An operation is about so many leases that its call names, and so many others. Fails with `BatchTooHeavy` where that
+    /// is more than was paid for.
+    pub fn touch(&mut self, named: u32, others: u32) -> DispatchResult {
+        let touched = self.leases_touched.saturating_add(named).saturating_add(others);
+        let others_touched = self.others_touched.saturating_add(others);
+        let is_paid_for = touched <= self.leases_limit && others_touched <= self.others_limit;
+        ensure!(is_paid_for, Error::<T>::BatchTooHeavy);
+        (self.leases_touched, self.others_touched) = (touched, others_touched);
         Ok(())
     }
 

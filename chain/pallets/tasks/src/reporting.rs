@@ -88,7 +88,9 @@ impl<T: Config> Desk<T> {
         let (case, place) = self.open_lease(lease)?;
         check_of::<T>(&case.record, place, host, &report)?;
         let pods = case.record.leases.len() as u32;
-        self.touch(if matches!(report, Report::Failed(_)) { pods } else { 1 })?;
+        // The other pods of the task, and the host of the standby.
+        let others = if matches!(report, Report::Failed(_)) { pods } else { 0 };
+        self.touch(1, others)?;
         match report {
             Report::Started => self.started(case, place)?,
             Report::Result(result) => {

@@ -68,7 +68,7 @@ impl<T: Config> Desk<T> {
         }
         case.go::<T>(TaskState::Settled, self.now)?;
         let leases = case.record.leases.len() as u32;
-        self.touch(leases)?;
+        self.touch(leases, 0)?;
         let bills = self.close_all(&mut case);
         let tenant = &case.record.tenant;
         let mut fees: Balance = 0;

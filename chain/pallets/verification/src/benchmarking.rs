@@ -9,9 +9,9 @@ use frame_support::traits::{
 use frame_system::RawOrigin;
 use gantry_primitives::{
     commitments::{result_commitment, vote_commitment},
-    AccountId, Balance, ChallengePhase, DisputePhase, Evidence, HostId, LeaseId, ListedVerifier, Matter, PodResult,
-    Queue, Stake, TaskId, UpTo, Usage, VerifierRecord, VerifierStatus, Vote, EVIDENCE_PER_HEARING, MAX_APPEALS,
-    MAX_EVIDENCE, MAX_VERIFIERS,
+    AccountId, Balance, ChallengePhase, DisputePhase, Evidence, HostId, LeaseId, ListedVerifier, Matter, Moment,
+    PodResult, Queue, Stake, TaskId, UpTo, Usage, VerifierRecord, VerifierStatus, Vote, EVIDENCE_PER_HEARING,
+    MAX_APPEALS, MAX_EVIDENCE, MAX_VERIFIERS,
 };
 
 use crate::{
@@ -76,7 +76,7 @@ fn drawn<T: Config>() -> (u64, HostId) {
 
 fn answered<T: Config>() -> (Matter, Vec<AccountId>) {
     let (id, host) = drawn::<T>();
-    Pallet::<T>::do_answer(host, id, [1; 32]).expect("it is asked");
+    Pallet::<T>::do_answer(host, id, [1; 32], Moment::MAX).expect("it is asked");
     let record = Challenges::<T>::get(id).expect("it is open");
     (Matter::Challenge(id), record.ballot.seats.into_iter().map(|seat| seat.who).collect())
 }
@@ -206,7 +206,7 @@ mod benchmarks {
     fn answer() {
         let (id, host) = drawn::<T>();
         #[extrinsic_call]
-        _(RawOrigin::Signed(host), id, [1; 32]);
+        _(RawOrigin::Signed(host), id, [1; 32], Moment::MAX);
         assert_eq!(Challenges::<T>::get(id).expect("it is open").phase, ChallengePhase::Committing);
     }
 

@@ -88,17 +88,22 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The challenge that `host` may answer now.
-    pub(crate) fn answerable(host: &HostId, id: ChallengeId) -> Result<ChallengeRecord, DispatchError> {
+    /// The challenge that `host` may answer now, with a call that it wants judged until `not_after` at the latest.
+    pub(crate) fn answerable(
+        host: &HostId,
+        id: ChallengeId,
+        not_after: Moment,
+    ) -> Result<ChallengeRecord, DispatchError> {
         let record = Self::challenge(id)?;
         ensure!(record.host == *host, Error::<T>::NotChallengedHost);
         ensure!(record.phase == ChallengePhase::Answering, Error::<T>::NotAnswering);
         ensure!(Self::now() <= record.until, Error::<T>::TooLate);
+        ensure!(Self::now() <= not_after, Error::<T>::AnswerExpired);
         Ok(record)
     }
 
-    pub(crate) fn do_answer(host: HostId, id: ChallengeId, digest: Digest) -> DispatchResult {
-        let mut record = Self::answerable(&host, id)?;
+    pub(crate) fn do_answer(host: HostId, id: ChallengeId, digest: Digest, not_after: Moment) -> DispatchResult {
+        let mut record = Self::answerable(&host, id, not_after)?;
         let now = Self::now();
         let until = now.saturating_add(CurrentParams::<T>::get().challenge_commit_ms);
         record.answer = Some(ChallengeAnswer { digest, at: now });

@@ -634,6 +634,8 @@ pub mod pallet {
         MinVerifiersTooLow,
         /// More verifiers are asked for than the list can have.
         MinVerifiersTooHigh,
+        /// The answer waited beyond the moment up to which its host wanted it judged (`not_after`). Nothing changed.
+        AnswerExpired,
     }
 
     #[pallet::hooks]
@@ -693,15 +695,25 @@ pub mod pallet {
             Self::do_open_challenge(opener, host, device, lease)
         }
 
-        /// The calling host answers a challenge with the SHA-256 of its proof. Free of charge when valid.
+        /// The calling host answers a challenge with the SHA-256 of its proof. Free of charge when valid. Refused after
+        /// `not_after`, in milliseconds of the chain's clock: so a call that waited for too long is a missed challenge, and
+        /// not an answer that is judged as late.
         #[pallet::call_index(4)]
         #[pallet::weight(T::WeightInfo::answer())]
-        #[pallet::feeless_if(|origin: &OriginFor<T>, challenge: &ChallengeId, _digest: &Digest| -> bool {
-            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::answerable(&host, *challenge).is_ok())
-        })]
-        pub fn answer(origin: OriginFor<T>, challenge: ChallengeId, digest: Digest) -> DispatchResult {
+        #[pallet::feeless_if(
+            |origin: &OriginFor<T>, challenge: &ChallengeId, _digest: &Digest, not_after: &Moment| -> bool {
+                ensure_signed(origin.clone())
+                    .is_ok_and(|host| Pallet::<T>::answerable(&host, *challenge, *not_after).is_ok())
+            }
+        )]
+        pub fn answer(
+            origin: OriginFor<T>,
+            challenge: ChallengeId,
+            digest: Digest,
+            not_after: Moment,
+        ) -> DispatchResult {
             let host = ensure_signed(origin)?;
-            Self::do_answer(host, challenge, digest)
+            Self::do_answer(host, challenge, digest, not_after)
         }
 
         /// A member of the committee of a challenge or of the jury of a dispute binds itself to a vote.

@@ -171,7 +171,7 @@ pub fn answered() -> (Matter, Vec<AccountId>) {
 pub fn answered_by(opener: u8) -> (Matter, Vec<AccountId>) {
     let id = open_challenge(opener);
     blocks(2);
-    assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+    assert_ok!(Verification::answer(signed(HOST), id, [8; 32], Moment::MAX));
     let matter = Matter::Challenge(id);
     (matter, members(matter))
 }

@@ -68,7 +68,7 @@ fn challenge(opener: u8, number: u8) -> ChallengeId {
     assert_ok!(Verification::open_challenge(signed(opener), host(number), 0, None));
     draw_committees();
     let challenge = last_challenge();
-    assert_ok!(Verification::answer(by_host(number), challenge, [1; 32]));
+    assert_ok!(Verification::answer(by_host(number), challenge, [1; 32], u64::MAX));
     challenge
 }
 
@@ -94,7 +94,7 @@ fn go_on(matter: Matter, truth: Vote) {
         Matter::Challenge(id) => {
             draw_committees();
             if let Some(record) = pallet_gantry_verification::Challenges::<Runtime>::get(id) {
-                assert_ok!(Verification::answer(RuntimeOrigin::signed(record.host), id, [1; 32]));
+                assert_ok!(Verification::answer(RuntimeOrigin::signed(record.host), id, [1; 32], u64::MAX));
             }
         }
         Matter::Dispute(task) => {
@@ -165,7 +165,7 @@ pub fn challenge_a_restart() -> i128 {
     draw_committees();
     wait(absence_limit_ms(), &HOSTS);
     let challenge = last_challenge();
-    assert_ok!(Verification::answer(by_host(HONEST), challenge, [1; 32]));
+    assert_ok!(Verification::answer(by_host(HONEST), challenge, [1; 32], u64::MAX));
     judge(Matter::Challenge(challenge), Vote::Yes, || Some(Vote::Yes));
     assert!(is_online(HONEST), "the host is not suspended");
     0

@@ -1,6 +1,8 @@
 //! The calls of the verification pallet.
 
-use gantry_primitives::{commitments::result_commitment, Lease, LeaseState, Matter, TaskId, TaskState, VerifierStatus};
+use gantry_primitives::{
+    commitments::result_commitment, Lease, LeaseState, Matter, Moment, TaskId, TaskState, VerifierStatus,
+};
 use gantry_runtime::{AccountId, Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_verification::{Call, Challenges, CurrentParams, Disputes, Results, Verifiers};
 
@@ -55,7 +57,9 @@ actions! {
         let mut open: Vec<_> = Challenges::<Runtime>::iter().map(|(id, record)| (id, record.host)).collect();
         open.sort();
         let (challenge, host) = choices.suitable(&open).unwrap_or_else(|| (0, host(HOSTS.start)));
-        call(VerificationCall::answer { challenge, digest: [1; 32] }, by(choices, host))
+        let origin = by(choices, host);
+        let not_after = choices.usually(Moment::MAX, |_| now().saturating_sub(1));
+        call(VerificationCall::answer { challenge, digest: [1; 32], not_after }, origin)
     };
     "Verification.commit_vote" 120 |choices| {
         let voting = voting(choices, false);

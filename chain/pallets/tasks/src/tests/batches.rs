@@ -1,7 +1,11 @@
-use frame_support::{assert_noop, assert_ok, assert_storage_noop, dispatch::CheckIfFeeless};
-use gantry_primitives::{IndexTag, LeaseId, PodPlacement, Report, TaskId, TaskState, UpTo, MAX_PODS};
+use frame_support::{
+    assert_noop, assert_ok, assert_storage_noop,
+    dispatch::{CheckIfFeeless, GetDispatchInfo},
+    weights::Weight,
+};
+use gantry_primitives::{HostFailure, IndexTag, LeaseId, PodPlacement, Report, TaskId, TaskState, UpTo, MAX_PODS};
 
-use crate::{mock::*, Error, Event};
+use crate::{mock::*, Error, Event, WeightInfo};
 
 type Assignments = Vec<(TaskId, UpTo<PodPlacement, MAX_PODS>)>;
 
@@ -11,6 +15,16 @@ fn assign_batch(assignments: Assignments) {
 
 fn report_batch(number: u8, reports: Vec<(LeaseId, Report)>) {
     assert_ok!(Tasks::report_batch(host_origin(number), reports.try_into().expect("at most 1024")));
+}
+
+fn declared_for_assignments(assignments: Assignments) -> Weight {
+    let assignments = assignments.try_into().expect("at most 512");
+    crate::Call::<Test>::assign_batch { assignments }.get_dispatch_info().call_weight
+}
+
+fn declared_for_reports(reports: Vec<(LeaseId, Report)>) -> Weight {
+    let reports = reports.try_into().expect("at most 1024");
+    crate::Call::<Test>::report_batch { reports }.get_dispatch_info().call_weight
 }
 
 fn array(count: u32) -> Vec<TaskId> {
@@ -209,10 +223,59 @@ fn a_batch_does_no_more_than_was_paid_for() {
 fn a_batch_costs_by_what_it_did() {
     on_chain(|| {
         let (tasks, _) = assigned_array(4);
-        use frame_support::dispatch::GetDispatchInfo;
         let call = crate::Call::<Test>::settle_batch { tasks: tasks.clone().try_into().expect("few") };
         let before = call.get_dispatch_info().call_weight;
         let done = Tasks::settle_batch(signed(ANYONE), tasks.try_into().expect("few")).expect("it is done");
         assert!(done.actual_weight.expect("it is known").ref_time() < before.ref_time());
+    });
+}
+
+#[test]
+fn a_batch_of_assignments_declares_each_task_and_each_host_once() {
+    let pods = |count: u8, host: u8| placed((0..count).map(|pod| place(pod, host, &[])).collect());
+    let weight = <() as WeightInfo>::assign_batch;
+    let together: Assignments = (0..40).map(|task| (task, pods(1, 10))).collect();
+    assert_eq!(declared_for_assignments(together), weight(0, 40, 1 + MAX_PODS));
+    let spread: Assignments = (0..40).map(|task| (u64::from(task), pods(1, 10 + task))).collect();
+    assert_eq!(declared_for_assignments(spread), weight(0, 40, 40 + MAX_PODS));
+    let gangs: Assignments = (0..2).map(|task| (task, pods(16, 10))).collect();
+    assert_eq!(declared_for_assignments(gangs), weight(29, 2, 1 + MAX_PODS));
+    let repeated: Assignments = (0..40).map(|_| (7, pods(1, 10))).collect();
+    assert_eq!(declared_for_assignments(repeated), weight(38, 1, 1 + MAX_PODS));
+}
+
+#[test]
+fn a_batch_of_reports_declares_each_task_once_and_other_hosts_only_for_failures() {
+    let lease = |task, pod| gantry_primitives::lease_id(task, pod, 0);
+    let weight = <() as WeightInfo>::report_batch;
+    let failed = Report::Failed(HostFailure::DriverError);
+    let apart = (0..4).map(|task| (lease(task, 0), Report::Started)).collect();
+    assert_eq!(declared_for_reports(apart), weight(0, 4, 1));
+    let together: Vec<_> = (0..4).map(|pod| (lease(7, pod), Report::Started)).collect();
+    assert_eq!(declared_for_reports(together.clone()), weight(2, 1, 1));
+    let failures = [(lease(7, 4), failed), (lease(7, 5), failed)];
+    let mixed = together.into_iter().chain(failures).collect();
+    assert_eq!(declared_for_reports(mixed), weight(4, 1, 2 + MAX_PODS));
+}
+
+#[test]
+fn failed_pods_of_a_batch_touch_no_more_leases_of_others_than_were_paid_for() {
+    on_chain(|| {
+        for number in 10..18 {
+            online_host(number);
+        }
+        let hosts: Vec<u8> = (0..16).map(|pod| 10 + pod % 8).collect();
+        let gangs: Vec<_> = (0..2).map(|_| submit(gang(16))).collect();
+        let leases: Vec<_> = gangs.iter().map(|gang| start_on(*gang, &hosts)[0]).collect();
+        task_events();
+        let failed = || Report::Failed(HostFailure::DriverError);
+        // Items that are refused leave no more for others.
+        let refused = (0..40).map(|_| (99, Report::Started));
+        let reports: Vec<_> = refused.chain(leases.iter().map(|lease| (*lease, failed()))).collect();
+        let declared = declared_for_reports(reports.clone());
+        let done = Tasks::report_batch(host_origin(10), reports.try_into().expect("few")).expect("it is done");
+        assert_eq!(refusals().last(), Some(&(41, gangs[1], Error::<Test>::BatchTooHeavy.into())));
+        assert_eq!(record(gangs[0]).state, TaskState::Queued);
+        assert!(done.actual_weight.expect("it is known").all_lte(declared));
     });
 }

@@ -1,5 +1,5 @@
 //! Random calls by random accounts on all pallets. After each call every invariant holds and the sum of coins is
-//! unchanged; and a report is accepted exactly if it is free of charge.
+//! unchanged; a report is accepted exactly if it is free of charge; and no call weighs more than it declared.
 
 mod arguments;
 mod subjects;
@@ -17,7 +17,7 @@ use std::{
 
 use frame_support::{
     assert_ok,
-    dispatch::CheckIfFeeless,
+    dispatch::{CheckIfFeeless, GetDispatchInfo},
     storage::with_storage_layer,
     traits::{GetCallMetadata, GetCallName, UnfilteredDispatchable},
 };
@@ -76,7 +76,11 @@ fn step(told: &str, deed: Deed) -> bool {
             let told = format!("{told}: {call:?}");
             let free = call.is_feeless(&origin);
             let is_report = is_report(&call);
-            match call.dispatch_bypass_filter(origin) {
+            let declared = call.get_dispatch_info().call_weight;
+            let done = call.dispatch_bypass_filter(origin);
+            let weighed = done.as_ref().map_or_else(|refused| refused.post_info, |info| *info).actual_weight;
+            assert!(weighed.is_none_or(|weight| weight.all_lte(declared)), "{told} weighs {weighed:?} of {declared:?}");
+            match done {
                 Ok(_) => {
                     assert!(free || !is_report, "{told} succeeded and was not free");
                     true

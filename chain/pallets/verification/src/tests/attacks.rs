@@ -1,7 +1,7 @@
 //! Attacks on verification and their results.
 
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{commitments::vote_commitment, AccountId, ChallengePhase, Matter, Vote};
+use gantry_primitives::{commitments::vote_commitment, AccountId, ChallengePhase, Matter, Moment, Vote};
 use sp_core::H256;
 
 use crate::{mock::*, Challenges, CurrentParams, Error, HoldReason, VerifierList, WeightInfo};
@@ -94,7 +94,7 @@ fn votes_out_of_turn_are_refused() {
         blocks(2);
         let members = members(matter);
         assert_noop!(commit(matter, &members[0], Vote::Yes), Error::<Test>::NotCommitting);
-        assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+        assert_ok!(Verification::answer(signed(HOST), id, [8; 32], Moment::MAX));
         assert_noop!(reveal(matter, &members[0], Vote::Yes), Error::<Test>::NotRevealing);
         assert_ok!(commit(matter, &members[0], Vote::Yes));
         assert_noop!(commit(matter, &members[0], Vote::No), Error::<Test>::AlreadyCommitted);
@@ -137,7 +137,7 @@ fn a_provider_and_the_opener_never_judge_their_own_challenge() {
             let matter = Matter::Challenge(id);
             let members = members(matter);
             assert!(!members.contains(&account(PROVIDER)) && !members.contains(&account(opener)));
-            assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+            assert_ok!(Verification::answer(signed(HOST), id, [8; 32], Moment::MAX));
             vote(matter, &members, &[Some(Vote::Yes); 3]);
             pass(REST);
         }

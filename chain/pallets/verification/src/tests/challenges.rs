@@ -1,6 +1,7 @@
 use frame_support::{assert_noop, assert_ok, dispatch::CheckIfFeeless};
 use gantry_primitives::{
-    commitments::seed_subject, AccountId, ChallengeOutcome, ChallengePhase, Matter, Misconduct, VerifierRecord, Vote,
+    commitments::seed_subject, AccountId, ChallengeOutcome, ChallengePhase, Matter, Misconduct, Moment, VerifierRecord,
+    Vote,
 };
 use sp_core::H256;
 
@@ -204,7 +205,7 @@ fn a_challenged_device_takes_no_lease_until_the_host_has_answered() {
         assert_eq!(host().challenged, Some(0));
         blocks(2);
         assert_eq!(host().challenged, Some(0));
-        assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+        assert_ok!(Verification::answer(signed(HOST), id, [8; 32], Moment::MAX));
         let matter = Matter::Challenge(id);
         let members = crate::mock::members(matter);
         vote(matter, &members, &[Some(Vote::Yes), Some(Vote::No), None]);
@@ -233,14 +234,45 @@ fn a_device_that_was_leased_after_the_answer_is_not_asked_for_again() {
 fn only_the_challenged_host_answers_and_only_in_time() {
     on_chain(|| {
         let id = open_challenge(OPENER);
-        let answer = |who| Verification::answer(signed(who), id, [8; 32]);
+        let answer = |who| Verification::answer(signed(who), id, [8; 32], Moment::MAX);
         assert_noop!(answer(HOST), Error::<Test>::NotAnswering);
         blocks(2);
         assert_noop!(answer(HOST + 1), Error::<Test>::NotChallengedHost);
         assert_noop!(answer(PROVIDER), Error::<Test>::NotChallengedHost);
-        assert_noop!(Verification::answer(signed(HOST), id + 1, [8; 32]), Error::<Test>::NoSuchChallenge);
+        assert_noop!(Verification::answer(signed(HOST), id + 1, [8; 32], Moment::MAX), Error::<Test>::NoSuchChallenge);
         pass(ANSWER);
         assert_noop!(answer(HOST), Error::<Test>::TooLate);
+    });
+}
+
+#[test]
+fn an_answer_that_waited_beyond_the_moment_of_its_host_is_refused_and_the_challenge_missed() {
+    on_chain(|| {
+        let id = open_challenge(OPENER);
+        blocks(2);
+        let not_after = Verification::now() + ANSWER / 2;
+        let free =
+            || RuntimeCall::from(Call::answer { challenge: id, digest: [8; 32], not_after }).is_feeless(&signed(HOST));
+        assert!(free());
+        pass(ANSWER / 2 + 1);
+        assert!(!free());
+        let waited = Verification::answer(signed(HOST), id, [8; 32], not_after);
+        assert_eq!(waited, Err(Error::<Test>::AnswerExpired.into()));
+        assert_eq!(phase(Matter::Challenge(id)), ChallengePhase::Answering, "nothing changed");
+        wait_past(ANSWER);
+        assert_eq!(outcome(), ChallengeOutcome::Missed);
+        assert!(!host().suspended && host().punished.is_empty());
+    });
+}
+
+#[test]
+fn an_answer_is_accepted_at_the_last_moment_that_its_host_gave() {
+    on_chain(|| {
+        let id = open_challenge(OPENER);
+        blocks(2);
+        let now = Verification::now();
+        assert_noop!(Verification::answer(signed(HOST), id, [8; 32], now - 1), Error::<Test>::AnswerExpired);
+        assert_ok!(Verification::answer(signed(HOST), id, [8; 32], now));
     });
 }
 
@@ -248,16 +280,16 @@ fn only_the_challenged_host_answers_and_only_in_time() {
 fn an_answer_is_free_of_charge_exactly_when_it_is_valid() {
     on_chain(|| {
         let free = |who, challenge| {
-            let call = RuntimeCall::from(Call::answer { challenge, digest: [8; 32] });
+            let call = RuntimeCall::from(Call::answer { challenge, digest: [8; 32], not_after: Moment::MAX });
             call.is_feeless(&signed(who))
         };
         let id = open_challenge(OPENER);
         assert!(!free(HOST, id));
         blocks(2);
         assert!(free(HOST, id) && !free(HOST + 1, id) && !free(HOST, id + 1));
-        assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+        assert_ok!(Verification::answer(signed(HOST), id, [8; 32], Moment::MAX));
         assert!(!free(HOST, id));
-        assert_noop!(Verification::answer(signed(HOST), id, [9; 32]), Error::<Test>::NotAnswering);
+        assert_noop!(Verification::answer(signed(HOST), id, [9; 32], Moment::MAX), Error::<Test>::NotAnswering);
     });
 }
 
@@ -293,7 +325,7 @@ fn a_host_rests_between_challenges_and_its_provider_cannot_use_up_that_of_verifi
         let pass_one = |opener| {
             let id = open_challenge(opener);
             blocks(2);
-            assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+            assert_ok!(Verification::answer(signed(HOST), id, [8; 32], Moment::MAX));
             let matter = Matter::Challenge(id);
             vote(matter, &members(matter), &[Some(Vote::Yes); 3]);
         };
@@ -343,7 +375,7 @@ fn a_committee_without_verdict_is_replaced_once_by_another() {
         blocks(2);
         let Matter::Challenge(id) = matter else { unreachable!() };
         assert_noop!(commit(matter, &first[0], Vote::Yes), Error::<Test>::NotCommitting);
-        assert_ok!(Verification::answer(signed(HOST), id, [9; 32]));
+        assert_ok!(Verification::answer(signed(HOST), id, [9; 32], Moment::MAX));
         let second = members(matter);
         assert!(second.iter().all(|who| !first.contains(who)));
         assert_noop!(commit(matter, &first[0], Vote::Yes), Error::<Test>::NotOnCommittee);

@@ -2,7 +2,7 @@
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{
-    AccountId, ChallengeOutcome, ChallengePhase, CommitteeRole, Matter, Misconduct, PenaltyReason, Vote,
+    AccountId, ChallengeOutcome, ChallengePhase, CommitteeRole, Matter, Misconduct, Moment, PenaltyReason, Vote,
 };
 
 use crate::{draw, mock::*, Challenges, CurrentParams, Error, Event, HoldReason, VerifierList, Verifiers};
@@ -91,7 +91,7 @@ fn a_verdict_of_a_second_committee_is_confirmed_by_a_third_one() {
         vote(matter, &first, &[Some(Vote::No), Some(Vote::Yes), None]);
         blocks(2);
         let Matter::Challenge(id) = matter else { unreachable!() };
-        assert_ok!(Verification::answer(signed(HOST), id, [9; 32]));
+        assert_ok!(Verification::answer(signed(HOST), id, [9; 32], Moment::MAX));
         let second = members(matter);
         vote(matter, &second, &AGAINST);
         assert!(!host().suspended);

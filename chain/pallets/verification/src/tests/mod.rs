@@ -3,6 +3,7 @@ mod challenges;
 mod confirming;
 mod deadlines;
 mod disputes;
+mod draw_vectors;
 mod params;
 mod random_calls;
 mod results;

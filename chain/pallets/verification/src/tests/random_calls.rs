@@ -12,8 +12,8 @@ use frame_support::{
 };
 use gantry_primitives::{
     commitments::{result_commitment, vote_commitment},
-    AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, ResultsPhase, TaskId, VerifierRecord,
-    VerifierStatus, Vote,
+    AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, Moment, ResultsPhase, TaskId,
+    VerifierRecord, VerifierStatus, Vote,
 };
 use sp_core::H256;
 
@@ -141,7 +141,8 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
         18..=24 => {
             let open = Challenges::<Test>::iter().collect::<Vec<_>>();
             let (challenge, host) = dice.pick_if_any(&open).map_or((9_999, host), |(id, record)| (id, record.host));
-            (Call::answer { challenge, digest: [1; 32] }, Some(if dice.one_in(6) { anyone } else { host }))
+            let not_after = if dice.one_in(6) { Verification::now() - 1 } else { Moment::MAX };
+            (Call::answer { challenge, digest: [1; 32], not_after }, Some(if dice.one_in(6) { anyone } else { host }))
         }
         25..=44 => {
             let (call, who) = random_vote(dice, false);

@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "ab248695b65a33725d8144be143edfd0e7d7f8720a84e62929f302c9946d7df9"
+METADATA_SHA256: Final = "ded2bab7ea9ea702f34db33d9b02aec11209d2bfade4db4a0d738cd452837a75"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -4031,6 +4031,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MissPeriodTooShort": "The period of missed challenges must not be shorter than the rest between challenges.",
         "MinVerifiersTooLow": "The list must have more verifiers than two committees, or no verdict against a host could be confirmed.",
         "MinVerifiersTooHigh": "More verifiers are asked for than the list can have.",
+        "AnswerExpired": "The answer waited beyond the moment up to which its host wanted it judged (`not_after`). Nothing changed.",
     },
 }
 """What each refusal of our pallets means: pallet, error, documentation."""

@@ -293,6 +293,8 @@ class EvidenceFilesArgs:
     def __post_init__(self) -> None:
         if (self.size is None) == (self.seal_to is None):
             raise WireError("size or seal_to is needed, and not both")
+
+
 class AttestArgs:
     """An attestation document of the host for this nonce, 64 hex digits."""
 

@@ -295,6 +295,7 @@ class EvidenceFilesArgs:
             raise WireError("size or seal_to is needed, and not both")
 
 
+@dataclass(frozen=True, slots=True)
 class AttestArgs:
     """An attestation document of the host for this nonce, 64 hex digits."""
 

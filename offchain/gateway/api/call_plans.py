@@ -37,7 +37,9 @@ _OfTask = Callable[[SigningChain, TaskView, Any], Awaitable[list[Call]]]
 class CallPlanner:
     """Plans calls for an account. Raises CheckFailed where no call can be made, BadValue and ManifestError."""
 
-    def __init__(self, access: ChainAccess, placement: PlacementPlanner, unsettled: UnsettledLeases) -> None:
+    def __init__(
+        self, access: ChainAccess[SigningChain], placement: PlacementPlanner, unsettled: UnsettledLeases
+    ) -> None:
         self._access = access
         self._placement = placement
         self._unsettled = unsettled

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from offchain.gateway.api.monitoring import MonitoringApi
     from offchain.gateway.api.notifications import NotificationsApi
     from offchain.gateway.api.state import StateApi
+    from offchain.gateway.api.statements import StatementsApi
 
 SMALL_BODY: Final = 4_096
 """Bytes of the body of most requests."""
 LARGE_BODY: Final = 512 * 1024
 """Bytes of a body with a manifest, or with a call twice as hexadecimal digits."""
-Budget = Literal["sign_in", "build", "submit", "check", "body", "state", "proof"]
+Budget = Literal["sign_in", "build", "submit", "check", "body", "state", "proof", "statement"]
 """What a request of an address counts against."""
 
 
@@ -39,6 +40,7 @@ class FileAnswer:
 
     name: str
     data: bytes
+    content_type: str = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,13 @@ class ApiParts:
     template_values: Callable[[], Mapping[str, str]] = dict
     notifications_if_on: NotificationsApi | None = None
     monitoring_if_on: MonitoringApi | None = None
+    statements_if_on: StatementsApi | None = None
+
+    @property
+    def statements(self) -> StatementsApi:
+        """Statements of accounts; every server has them."""
+        assert self.statements_if_on is not None  # noqa: S101
+        return self.statements_if_on
 
     @property
     def sign_in(self) -> SignIn:

@@ -14,9 +14,10 @@ from offchain.gateway.api.client_limits import ClientLimits
 from offchain.gateway.api.monitoring import MONITORING_ACTIONS
 from offchain.gateway.api.notifications import NOTIFICATION_ACTIONS
 from offchain.gateway.api.sign_in_actions import SIGN_IN_ACTIONS
+from offchain.gateway.api.statements import STATEMENT_ACTIONS
 from offchain.gateway.api.wallet_actions import WALLET_ACTIONS
 
-ACTIONS: Final = (*SIGN_IN_ACTIONS, *NOTIFICATION_ACTIONS, *MONITORING_ACTIONS, *WALLET_ACTIONS)
+ACTIONS: Final = (*SIGN_IN_ACTIONS, *NOTIFICATION_ACTIONS, *MONITORING_ACTIONS, *STATEMENT_ACTIONS, *WALLET_ACTIONS)
 MOST_BODY: Final = max(action.most_body for action in ACTIONS)
 """Bytes of the body of any request."""
 _COMPRESSED_FROM: Final = 1_024
@@ -90,7 +91,7 @@ class ActionHandlers:
 
 def _as_file(answer: FileAnswer) -> web.Response:
     headers = {"Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{answer.name}"'}
-    made = web.Response(body=answer.data, content_type="application/octet-stream", headers=headers)
+    made = web.Response(body=answer.data, content_type=answer.content_type, headers=headers)
     made.enable_compression()
     return made
 

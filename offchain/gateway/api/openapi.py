@@ -107,7 +107,8 @@ def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
 def _action_operation(action: ApiAction) -> dict[str, Any]:
     content: dict[str, Any]
     if issubclass(action.answer, FileAnswer):
-        content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        kind = "application/pdf" if action.path.endswith(".pdf") else "application/octet-stream"
+        content = {kind: {"schema": {"type": "string", "format": "binary"}}}
     else:
         content = {"application/json": {"schema": _reference(action.answer)}}
     more = _PROBLEMS_OF_ACTIONS if action.budget == "sign_in" else _PROBLEMS_OF_ACTIONS | _PROBLEMS_OF_WALLETS

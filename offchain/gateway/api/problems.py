@@ -32,6 +32,7 @@ _STATUSES: Final = {
     "sign_in_off": HTTPStatus.NOT_FOUND,
     "no_node": HTTPStatus.NOT_FOUND,
     "monitoring_off": HTTPStatus.NOT_FOUND,
+    "no_pdf": HTTPStatus.NOT_FOUND,
     "state_pruned": HTTPStatus.GONE,
     "proof_refused": HTTPStatus.CONFLICT,
 }

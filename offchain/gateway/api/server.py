@@ -44,6 +44,7 @@ from offchain.gateway.api.report_models import ReportOf
 from offchain.gateway.api.reports import report_answer
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
+from offchain.gateway.api.statements import StatementsApi
 from offchain.indexer.queries import unsettled_leases
 from offchain.schema.manifest.types import ManifestError
 from offchain.services.log import EventLog
@@ -125,7 +126,10 @@ class ApiServer:
         self._monitoring = monitoring
         self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled, open_proofs)
         node = None if self._node is None else self._node.parts
-        self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values, notifications, monitoring))
+        statements = StatementsApi(self._readers)
+        self._actions = ActionHandlers(
+            ApiParts(sign_in, node, settings.template_values, notifications, monitoring, statements)
+        )
         self._relay = relay
         self._cors = CorsPolicy(settings.origins)
         self._console = ConsoleFiles(settings.console)

@@ -1,4 +1,4 @@
-"""Verbs that the command line and the SDK share: reclaim, faucet, transfer, arrays, attach, and a tenant's judgement."""
+"""Verbs that the command line and the SDK share: reclaim, faucet, transfer, arrays, attach, accept, rate."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ async def test_a_statement_is_a_pdf_of_the_movements_in_a_time(api):
 
 async def test_a_statement_with_too_many_movements_is_refused(api, monkeypatch):
     monkeypatch.setattr(statements, "read_statement", partial(statements.read_statement, most=3))
-    problem = await api.ask(f"/v1/accounts/{TENANT}/statement.pdf", 413)
+    problem = await api.get(f"/v1/accounts/{TENANT}/statement.pdf", 413)
     assert (problem["code"], "as CSV" in problem["hint"]) == ("too_large", True)
 
 
@@ -249,10 +249,10 @@ async def test_a_statement_of_nobody_is_empty_and_bad_parameters_are_refused(api
         assert answer.status == 200
         assert "Movements 0" in pdf_text(await answer.read())
     for wrong in ("x/statement.pdf", f"{TENANT}/statement.pdf?first_ms=-1", f"{TENANT}/statement.pdf?other=1"):
-        assert (await api.ask(f"/v1/accounts/{wrong}", 400))["code"] == "invalid_parameter"
+        assert (await api.get(f"/v1/accounts/{wrong}", 400))["code"] == "invalid_parameter"
 
 
 async def test_without_the_package_a_statement_says_what_to_install(api, monkeypatch):
     monkeypatch.setitem(sys.modules, "fpdf", None)
-    problem = await api.ask(f"/v1/accounts/{TENANT}/statement.pdf", 404)
+    problem = await api.get(f"/v1/accounts/{TENANT}/statement.pdf", 404)
     assert (problem["code"], "gantry[statements]" in problem["hint"]) == ("no_pdf", True)

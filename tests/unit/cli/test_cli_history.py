@@ -139,7 +139,7 @@ def test_a_statement_is_written_as_pdf_and_csv(history, tmp_path):
     day = found[-1]["time"][:10]
     history("statement", TENANTS[0], "--from", day, "--to", day, "-o", table)
     assert rows(table.read_text()) == [row for row in found if row["time"].startswith(day)]
-    history("statement", TENANTS[0], "--to", "2001-01-01", "-o", table)
+    history("statement", TENANTS[0], "--from", "2001-01-01", "-o", table)
     assert rows(table.read_text()) == []
 
 

@@ -49,11 +49,12 @@ COPY node_agent /opt/gantry/node_agent
 COPY examples /opt/gantry/examples
 RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
-# The scheduler needs more, and so does the export of spans (docs/tracing.md).
+# The scheduler needs more, and so do the export of spans (docs/tracing.md) and statements as PDF.
 FROM installed AS scheduling
-COPY requirements-scheduling.lock requirements-tracing.lock /opt/gantry/
+COPY requirements-scheduling.lock requirements-tracing.lock requirements-statements.lock /opt/gantry/
 RUN /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps \
-        -r /opt/gantry/requirements-scheduling.lock -r /opt/gantry/requirements-tracing.lock
+        -r /opt/gantry/requirements-scheduling.lock -r /opt/gantry/requirements-tracing.lock \
+        -r /opt/gantry/requirements-statements.lock
 
 FROM python AS runtime
 COPY --from=installed /opt/gantry /opt/gantry

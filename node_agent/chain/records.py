@@ -96,6 +96,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, sta
         start_by_ms=starts_by_ms,
         tenant=lease.task.record.tenant,
         sandboxed=spec.placement.capabilities.sandboxed,
+        array_index=lease.task.id - lease.task.record.first,
     )
 
 

@@ -80,6 +80,7 @@ def admit_parsed(host: LocalHost, lease: HostLease, manifest: Manifest) -> PodSp
         volumes=manifest.volumes,
         keeps_data=lease.keeps_data,
         data_from=lease.data_from,
+        array_index=lease.array_index,
         base=manifest.snapshot,
         ssh=manifest.ssh,
         checkpoint=manifest.checkpoint,

@@ -159,6 +159,8 @@ class HostLease:
     """The account that pays; "" if an agent without shares of GPUs stored it."""
     sandboxed: bool = False
     """The task asks for pods in a sandbox."""
+    array_index: int = 0
+    """Place of the task among those that were submitted together, from 0."""
 
     @property
     def keeps_data(self) -> bool:
@@ -241,6 +243,8 @@ class PodSpec:
     is_replica: bool = False
     """Its result is compared with those of other hosts: its containers have no network and find nothing that tells one
     replica from another, and nobody may enter them."""
+    array_index: int = 0
+    """Place of the task among those that were submitted together, from 0."""
 
     @property
     def main(self) -> ContainerSpec:

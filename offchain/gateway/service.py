@@ -128,6 +128,7 @@ async def run_gateway(settings: GatewaySettings) -> None:
         relay = None
         if settings.api is not None:
             # Slow to load, and not always wanted.
+            from offchain.adapters.chain.proof_chain import ProofChain  # noqa: PLC0415
             from offchain.gateway.api.chain_access import NODE_TIMEOUT_S  # noqa: PLC0415
             from offchain.gateway.api.relay_socket import JoinedTransport, RelaySockets  # noqa: PLC0415
             from offchain.gateway.api.server import ApiServer  # noqa: PLC0415
@@ -147,6 +148,7 @@ async def run_gateway(settings: GatewaySettings) -> None:
                 # Connections of their own: strangers' requests neither delay nor end those of the relay.
                 lambda: SubstrateChain(settings.url, expected_genesis=genesis, timeout=NODE_TIMEOUT_S),
                 relay,
+                lambda: ProofChain(settings.url, expected_genesis=genesis, timeout=NODE_TIMEOUT_S),
             )
             url = await stack.enter_async_context(api.listening())
             # Before the API: pages are told the reason.

@@ -6,15 +6,18 @@ its facts need, and a verifier never follows the choice of a prover.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from offchain.adapters.chain.runtime import ChainRuntime
+from offchain.adapters.chain.storage_queries import StorageQueries, StoredValue
 from offchain.adapters.chain.typed import AccountBalance, LeaseOfTask, TaskAndSpec, TypedStorage
 from offchain.adapters.keys import ss58
 from offchain.core.bill_check import LeaseBillCheck, check_bill
 from offchain.core.conservation import Hold
-from offchain.core.proofs.subject import ProofSubject, SubjectKind
-from offchain.errors import ProofRefused
+from offchain.core.proofs.subject import ProofSubject, StorageKeys, SubjectKind, storage_subject
+from offchain.errors import BadReply, BadValue, ProofRefused
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.schema.chain_types.ids import lease_parts
@@ -49,7 +52,8 @@ class AuditFacts:
     """What the state of one block says about a subject. `now_ms`: the time of the block, Unix ms.
 
     `next_task`: the number of the next task, which tells a pruned task from one that never was.
-    `missing_leases`: leases of the subject that their tasks do not have any more, or never had.
+    `missing_leases`: leases of the subject that their tasks do not have any more, or never had. `storage`: the values
+    of a storage item.
     """
 
     subject: ProofSubject
@@ -61,14 +65,30 @@ class AuditFacts:
     missing_leases: tuple[int, ...] = ()
     account: AccountFacts | None = None
     host: HostFacts | None = None
+    storage: tuple[StoredValue, ...] = ()
 
 
-async def read_facts(chain: TypedStorage, subject: ProofSubject, at: bytes, genesis_hash: bytes) -> AuditFacts:
+def subject_of_storage(runtime: ChainRuntime, pallet: str, item: str, keys: Sequence[Sequence[Any]]) -> ProofSubject:
+    """Return values of a storage item as a subject. `keys`: for each value its keys, plain.
+
+    Raises BadValue for an unknown item, keys that are not of its types, and too many of them.
+    """
+    entry = runtime.entry(pallet, item)
+    try:
+        return storage_subject(pallet, item, [runtime.encode_keys(entry, key) for key in keys])
+    except ProofRefused as error:
+        raise BadValue(f"{pallet}.{item}: {error.reason}.", "Ask for fewer or shorter keys.") from None
+
+
+async def read_facts(
+    queries: StorageQueries, runtime: ChainRuntime, subject: ProofSubject, at: bytes, genesis_hash: bytes
+) -> AuditFacts:
     """Return the facts about a subject in the state of a block.
 
     Raises ProofRefused if the state belongs to another chain, or was written by a runtime that this program does not
-    know.
+    know, or if the subject has values of an item that the runtime does not have.
     """
+    chain = TypedStorage(queries)
     await _require_chain(chain, at, genesis_hash)
     await _require_known_runtime(chain, at)
     facts = AuditFacts(subject, await chain.now_ms(at), await chain.next_task(at))
@@ -79,7 +99,20 @@ async def read_facts(chain: TypedStorage, subject: ProofSubject, at: bytes, gene
             return await _lease_facts(chain, facts, at)
         case SubjectKind.ACCOUNT:
             return replace(facts, account=await _account_facts(chain, ss58.encode(subject.key), at))
+        case SubjectKind.STORAGE if subject.storage is not None:
+            return replace(facts, storage=await _stored_values(queries, runtime, subject.storage, at))
     return await _host_facts(chain, facts, at)
+
+
+async def _stored_values(
+    queries: StorageQueries, runtime: ChainRuntime, named: StorageKeys, at: bytes
+) -> tuple[StoredValue, ...]:
+    try:
+        entry = runtime.entry(named.pallet, named.item)
+        keys = [runtime.decode_keys(entry, joined) for joined in named.keys]
+    except (BadReply, BadValue) as error:
+        raise ProofRefused("The subject", error.message.removesuffix(".")) from None
+    return tuple(await queries.stored_values(named.pallet, named.item, keys, at))
 
 
 async def _require_chain(chain: TypedStorage, at: bytes, genesis_hash: bytes) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from offchain.adapters.chain.block_search import first_block_where
 from offchain.adapters.chain.proof_chain import ProofChain
-from offchain.adapters.chain.typed import TypedStorage
 from offchain.core.proofs.checkpoint import Checkpoint
 from offchain.core.proofs.grandpa import FinalityVotes, Justification, VoterSet, decode_justification
 from offchain.core.proofs.header import AuthorityList, BlockHeader, decode_header, scheduled_change
@@ -44,29 +43,43 @@ class _Finalised:
         return self.descendants[-1] if self.descendants else self.header
 
 
+@dataclass(slots=True)
+class AuthorityHistory:
+    """The changes of the authorities since genesis as far as proofs have needed them. They never change."""
+
+    genesis: GenesisPart | None = None
+    links: list[tuple[AuthorityLink, AuthorityList]] = field(default_factory=list)
+
+
 async def build_proof(
     chain: ProofChain,
     subject: ProofSubject,
     at: int | None = None,
     checkpoint: Checkpoint | None = None,
     notify: ReportProgress = lambda _: None,
+    history: AuthorityHistory | None = None,
 ) -> AuditProof:
     """Return the proof of the facts about a subject in the state of a final block.
 
     `at`: the number of the block; None: the newest final one. `checkpoint`: start from it instead of genesis. `notify`
-    receives what is done now, for people who wait. Raises BadValue for a block that is not final, BadReply for what the
-    node does not serve, ProofRefused for a state that this program cannot read.
+    receives what is done now, for people who wait. `history`: of proofs from genesis that were made before; it is
+    extended. Raises BadValue for a block that is not final, BadReply for what the node does not serve, ProofRefused for
+    a state that this program cannot read.
     """
-    block = await _final_block(chain, at)
+    history = AuthorityHistory() if history is None or checkpoint is not None else history
+    block = await final_block(chain, at)
     notify(f"Reading the state of block {block.number}.")
-    with chain.noted_keys() as keys:
-        await read_facts(TypedStorage(chain), subject, block.hash, await chain.genesis_hash())
-    nodes = await chain.read_proof(sorted(keys), block.hash)
+    genesis_hash = await chain.genesis_hash()
+    with chain.noted_values() as values:
+        await read_facts(chain, await chain.runtime(), subject, block.hash, genesis_hash)
+    nodes = await chain.read_proof(sorted(values), block.hash)
     notify(f"Reading the finality of block {block.number}.")
     finalised = await _finality(chain, block)
-    genesis = None if checkpoint is not None else await _genesis(chain)
+    if checkpoint is None and history.genesis is None:
+        history.genesis = await _genesis(chain)
+    genesis = history.genesis
     start = checkpoint or _from_genesis(genesis)
-    voters, links = await _links(chain, start, finalised.last, notify)
+    voters, links = await _links(chain, start, finalised.last, history.links, notify)
     return AuditProof(
         subject=subject,
         genesis=genesis,
@@ -80,7 +93,8 @@ async def build_proof(
     )
 
 
-async def _final_block(chain: ProofChain, at: int | None) -> BlockRef:
+async def final_block(chain: ProofChain, at: int | None) -> BlockRef:
+    """Return a final block, the newest one if `at` is None. Raises BadValue if it is not final."""
     head = await chain.finalized_head()
     if at is None or at == head.number:
         return head
@@ -175,9 +189,16 @@ def _votes(finalised: _Finalised, voters: VoterSet) -> FinalityVotes:
 
 
 async def _links(
-    chain: ProofChain, start: Checkpoint, last: BlockHeader, notify: ReportProgress
+    chain: ProofChain,
+    start: Checkpoint,
+    last: BlockHeader,
+    known: list[tuple[AuthorityLink, AuthorityList]],
+    notify: ReportProgress,
 ) -> tuple[VoterSet, tuple[AuthorityLink, ...]]:
-    """Return the authorities that finalise `last`, and the changes that lead from the start to them."""
+    """Return the authorities that finalise `last`, and the changes that lead from the start to them.
+
+    `known`: the first changes after the start, to which the others are added.
+    """
     voters, number = start.voters, start.block
     wanted = await _set_of(chain, last.parent_hash)
     if wanted < voters.set_id or last.number <= number:
@@ -187,9 +208,11 @@ async def _links(
         )
     links: list[AuthorityLink] = []
     while voters.set_id < wanted:
-        notify(f"Reading change {voters.set_id + 1} of the authorities; {wanted} lead to the block.")
-        where = link_name(len(links), voters.set_id)
-        link, authorities = await _link(chain, voters, number + 1, last.number - 1, where)
+        if len(links) == len(known):
+            notify(f"Reading change {voters.set_id + 1} of the authorities; {wanted} lead to the block.")
+            where = link_name(len(links), voters.set_id)
+            known.append(await _link(chain, voters, number + 1, last.number - 1, where))
+        link, authorities = known[len(links)]
         links.append(link)
         voters, number = voters.next(authorities), link.header.number
     return voters, tuple(links)

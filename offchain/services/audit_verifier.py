@@ -7,7 +7,6 @@ from hashlib import sha256
 
 from offchain.adapters.chain.proven_storage import ProvenStorage
 from offchain.adapters.chain.runtime import ChainRuntime
-from offchain.adapters.chain.typed import TypedStorage
 from offchain.core.proofs.checkpoint import Checkpoint
 from offchain.core.proofs.proof_file import AuditProof, decode_proof
 from offchain.core.proofs.verification import VerifiedProof, verify_proof
@@ -32,9 +31,9 @@ async def verify_file(data: bytes, genesis_hash: bytes, checkpoint: Checkpoint |
     verified = verify_proof(proof, genesis_hash, checkpoint)
     runtime = _runtime(proof.metadata)
     block = BlockRef(verified.header.number, verified.header.hash)
-    storage = TypedStorage(ProvenStorage(runtime, block, verified.state.read))
+    storage = ProvenStorage(runtime, block, verified.state.read)
     try:
-        facts = await read_facts(storage, proof.subject, block.hash, genesis_hash)
+        facts = await read_facts(storage, runtime, proof.subject, block.hash, genesis_hash)
     except BadReply as error:
         raise ProofRefused("The storage proof", f"a value cannot be read: {error.message}") from None
     verified.state.refuse_unused()

@@ -20,13 +20,15 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.values import Host, HostStatus, RetainedData, Task, TaskState
 from offchain.errors import CheckFailed
 from offchain.ports import ChainPort
-from offchain.schema.chain_types._generated_chain import TasksParams, TaskSpec
+from offchain.schema.chain_types._generated_chain import TaskKind, TasksParams, TaskSpec
 from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted, duration_text
 from offchain.services.event_text import time_text
 from offchain.services.record_mapping import host_of, is_comparable, layout_of
 
+MOST_IN_ARRAY: Final = 4_096
+"""Tasks of one spec that the chain takes in one call (`MAX_ARRAY`)."""
 _NO_LIMIT = 1 << 127
 _ANY_SPEED = (1 << 32) - 1
 _MAY_COME: Final = frozenset(HostStatus) - {HostStatus.RETIRING, HostStatus.RETIRED}
@@ -101,19 +103,25 @@ async def read_terms(chain: ChainPort, tenant: str, at: bytes | None = None) -> 
     return TaskConditions((), balance.free, params, int(spare), now)
 
 
-def check_terms(spec: TaskSpec, manifest_bytes: int, found: TaskConditions) -> None:
-    """Raise CheckFailed for a term of the task that the chain does not accept, or coins that are missing."""
-    for check in term_checks(spec, manifest_bytes, found):
+def check_terms(spec: TaskSpec, manifest_bytes: int, found: TaskConditions, count: int = 1) -> None:
+    """Raise CheckFailed for a term of the task that the chain does not accept, or coins that are missing.
+
+    `count`: how many tasks of this spec are submitted together.
+    """
+    for check in term_checks(spec, manifest_bytes, found, count):
         check()
 
 
-def term_checks(spec: TaskSpec, manifest_bytes: int, found: TaskConditions) -> tuple[Callable[[], object], ...]:
+def term_checks(
+    spec: TaskSpec, manifest_bytes: int, found: TaskConditions, count: int = 1
+) -> tuple[Callable[[], object], ...]:
     """Return the checks of :func:`check_terms`, each of which raises CheckFailed."""
     return (
+        partial(check_array, spec, count),
         partial(check_replicas, spec, found.params),
         partial(check_duration, spec, found.params),
         partial(check_deadline, spec, found.now_ms),
-        partial(check_funds, spec, manifest_bytes, found.free, found.params, found.spare),
+        partial(check_funds, spec, manifest_bytes, found.free, found.params, found.spare, count),
     )
 
 
@@ -162,6 +170,22 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
             "Ask for fewer pods (x-gantry.pods), or for less in each.",
             code="no_fit",
             facts={"hosts": len(hosts), "pods_needed": spec.pods_min, "pods_ever": pods},
+        )
+
+
+def check_array(spec: TaskSpec, count: int) -> None:
+    """Raise CheckFailed if the chain takes no `count` tasks of this kind together."""
+    if not 1 <= count <= MOST_IN_ARRAY:
+        raise CheckFailed(
+            f"{count} tasks cannot be submitted together: the chain takes 1 to {MOST_IN_ARRAY}.",
+            "Submit several arrays.",
+            code="out_of_range",
+        )
+    if count > 1 and spec.kind is not TaskKind.JOB:
+        raise CheckFailed(
+            "only jobs are submitted as an array, and this is a service or rental.",
+            "Submit it once; a service has several pods (x-gantry.pods).",
+            code="not_a_job",
         )
 
 
@@ -233,20 +257,23 @@ def _at_its_best(host: Host) -> Host:
     )
 
 
-def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int) -> int:
+def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int, count: int = 1) -> int:
     """Return what must be free on the account. Raises CheckFailed if it is not.
 
-    `params`: of the tasks pallet, for its deposits. `spare`: what must stay on the account.
+    `params`: of the tasks pallet, for its deposits. `spare`: what must stay on the account. `count`: tasks that are
+    submitted together: the chain wants the deposits of all, and the coins for the pods of one, because each is checked
+    when it is assigned.
     """
     escrow = deposit(spec.max_rate_per_hour, spec.max_duration_ms) * spec.pods_max
     of_task = params.deposit_per_task + params.deposit_per_pod * spec.pods_max
-    kept = params.deposit_base + params.deposit_per_byte * manifest_bytes + of_task
+    kept = params.deposit_base + params.deposit_per_byte * manifest_bytes + of_task * count
     needed = escrow + kept + spare
     if free < needed:
+        needs, pods = ("this task needs", "its pods") if count == 1 else (f"{count} tasks need", "the pods of one")
         raise CheckFailed(
-            f"the account has {format_amount(free)} free; this task needs {format_amount(needed)}: "
-            f"{format_amount(escrow)} for its pods at the price limit for their whole duration, the rest as deposit.",
-            "Give it coins (gantry account transfer; on a local network from //Alice), or lower "
+            f"the account has {format_amount(free)} free; {needs} {format_amount(needed)}: {format_amount(escrow)} for "
+            f"{pods} at the price limit for their whole duration, the rest as deposit.",
+            "Give it coins (gantry account transfer; on a local network gantry account faucet), or lower "
             "x-gantry.price.max_per_hour, duration or pods. The unused part is refunded.",
             code="no_funds",
         )

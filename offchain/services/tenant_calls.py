@@ -47,6 +47,13 @@ def as_batch(several: list[Call]) -> Call:
     return Call("Utility", "batch_all", {"calls": plain})
 
 
+def submit(spec: TaskSpec, manifest: bytes, count: int = 1) -> Call:
+    """Submit a task, or `count` jobs of one spec and manifest together."""
+    if count == 1:
+        return calls.tasks_submit(spec=spec, manifest=manifest)
+    return calls.tasks_submit_array(spec=spec, manifest=manifest, count=count)
+
+
 def cancel(view: TaskView) -> list[Call]:
     """Cancel a task that has not reported; pods that ran are paid for the time they ran."""
     if view.is_final:
@@ -139,6 +146,19 @@ async def transfer(chain: ChainPort, sender: str, recipient: str, amount: int) -
     """Transfer coins; the sender keeps what an account must have."""
     hint = "Transfer less, or from another account."
     await check_free(GantryChain(chain), sender, amount, "the transfer is of", hint, code="no_coins")
+    return [Call("Balances", "transfer_keep_alive", {"dest": recipient, "value": amount})]
+
+
+async def faucet(chain: ChainPort, faucet_account: str, recipient: str, amount: int) -> list[Call]:
+    """Transfer coins of a development account, whose key everybody has. Only development chains give it any."""
+    free = (await GantryChain(chain).balance(faucet_account)).free
+    if free < amount:
+        raise CheckFailed(
+            f"the faucet account {faucet_account} has {format_amount(free)} free on this chain, and "
+            f"{format_amount(amount)} are asked for.",
+            "Ask for less." if free else "Only development chains have a faucet: get coins by a transfer.",
+            code="no_faucet",
+        )
     return [Call("Balances", "transfer_keep_alive", {"dest": recipient, "value": amount})]
 
 

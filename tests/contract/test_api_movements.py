@@ -2,22 +2,27 @@
 
 import csv
 import io
+import sys
+from functools import partial
 from itertools import accumulate
 
 import aiohttp
 import pytest
 
+from offchain.adapters.keys.signer import from_uri
 from offchain.errors import BadReply
-from offchain.gateway.api import csv_export
+from offchain.gateway.api import csv_export, statements
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer import genesis
 from offchain.indexer.rows import TransferRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from offchain.services.csv_text import csv_text
+from offchain.services.statement import coins_text
 from tests.support.api_client import Api
 from tests.support.fake_chain import FakeChain
 from tests.support.history_blocks import PROVIDERS, TENANTS, History
 from tests.support.index_rig import opened
+from tests.support.pdf_text import pdf_text
 
 TENANT = TENANTS[0]
 STARTS = {TENANT: (10**30, 7)}
@@ -209,3 +214,45 @@ async def test_the_genesis_block_is_read_if_the_node_has_its_state():
 
     chain.query_map = pruned
     assert await genesis.read_genesis_balances(chain) is None
+
+
+async def test_a_statement_is_a_pdf_of_the_movements_in_a_time(api):
+    store_genesis(api)
+    found = await api.all(f"/v1/accounts/{TENANT}/movements?limit=500&order=oldest")
+    times = sorted({one["time_ms"] for one in found})
+    first, last = times[2], times[-3]
+    path = f"/v1/accounts/{TENANT}/statement.pdf?first_ms={first}&last_ms={last}"
+    answers = []
+    for _ in range(2):
+        async with api.session.get(api.url + path) as answer:
+            assert (answer.status, answer.content_type) == (200, "application/pdf")
+            assert "attachment" in answer.headers["Content-Disposition"]
+            answers.append(await answer.read())
+    assert answers[0] == answers[1]
+    text = pdf_text(answers[0])
+    chosen = [one for one in found if first <= one["time_ms"] <= last]
+    assert 0 < len(chosen) < len(found)
+    for one in found:
+        assert (f"{one['block']}.{one['index']}" in text) == (one in chosen)
+    assert coins_text(int(chosen[-1]["free_total"])) in text
+    assert TENANT in text
+
+
+async def test_a_statement_with_too_many_movements_is_refused(api, monkeypatch):
+    monkeypatch.setattr(statements, "read_statement", partial(statements.read_statement, most=3))
+    problem = await api.get(f"/v1/accounts/{TENANT}/statement.pdf", 413)
+    assert (problem["code"], "as CSV" in problem["hint"]) == ("too_large", True)
+
+
+async def test_a_statement_of_nobody_is_empty_and_bad_parameters_are_refused(api):
+    async with api.session.get(f"{api.url}/v1/accounts/{from_uri('//Nobody').address}/statement.pdf") as answer:
+        assert answer.status == 200
+        assert "Movements 0" in pdf_text(await answer.read())
+    for wrong in ("x/statement.pdf", f"{TENANT}/statement.pdf?first_ms=-1", f"{TENANT}/statement.pdf?other=1"):
+        assert (await api.get(f"/v1/accounts/{wrong}", 400))["code"] == "invalid_parameter"
+
+
+async def test_without_the_package_a_statement_says_what_to_install(api, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fpdf", None)
+    problem = await api.get(f"/v1/accounts/{TENANT}/statement.pdf", 404)
+    assert (problem["code"], "gantry[statements]" in problem["hint"]) == ("no_pdf", True)

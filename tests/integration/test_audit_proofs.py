@@ -17,7 +17,7 @@ from offchain.core.proofs.subject import task_subject
 from offchain.devnet.release import binaries
 from offchain.errors import BadReply, BadValue
 from offchain.services import audit_prover
-from offchain.services.audit_prover import build_proof
+from offchain.services.audit_prover import AuthorityHistory, build_proof
 from offchain.services.audit_verifier import AuditResult, verify_file
 from tests.support.changed_authorities import ACCOUNT, ALICE, CHANGES, EPOCHS, chain_with_changes
 from tests.support.development_node import DevelopmentNode
@@ -80,6 +80,26 @@ async def test_a_task_that_never_was_is_proven_absent(net: Net, tmp_path: Path):
     assert (await net.check("audit", "verify", file, "--genesis", net.genesis.hex())).code == 0
 
 
+async def test_any_storage_item_is_proven_from_its_name_and_keys(net: Net, settled: int, tmp_path: Path):
+    tenant = (await net.task(settled)).record.tenant
+    file = tmp_path / "storage.proof"
+    choices = {
+        ("System", "Account", tenant): lambda value: value["data"]["free"] > 0,
+        ("Tasks", "NextTaskId"): lambda value: value > settled,
+        ("Tasks", "Tasks", f"0x{settled:016x}", f"0x{10**9:016x}"): lambda value: value is None or value["tenant"],
+    }
+    for names, is_right in choices.items():
+        await net.check("audit", "prove", "storage", *names, "-o", file)
+        done = await verify_without_network(file, f"0x{net.genesis.hex()}")
+        assert done.code == 0, done.said
+        values = done.json["values"]
+        assert len(values) == max(1, len(names) - 2)
+        assert all(is_right(value["value"]) for value in values)
+    assert [value["raw"] is None for value in values] == [False, True]
+    done = await net.gantry("audit", "prove", "storage", "Tasks", "Nothing", "-o", file, "--json")
+    assert (done.code, done.json["error"]["code"]) == (1, "bad_value")
+
+
 async def test_a_block_that_is_not_final_is_refused(net: Net, tmp_path: Path):
     file = tmp_path / "future.proof"
     done = await net.gantry("audit", "prove", "task", "0", "--at", "4000000000", "-o", file, "--json")
@@ -126,6 +146,21 @@ async def test_a_block_of_an_earlier_set_is_proven_by_that_set(changed: Chain):
     found, data = await proven(changed, at=2)
     assert (found.verified.header.number, found.verified.finalised_by.set_id) == (2, 0)
     assert decode_proof(data).links == ()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_known_history_of_the_authorities_gives_the_same_proof(changed: Chain):
+    history = AuthorityHistory()
+    await proven(changed, at=2, history=history)
+    assert (history.genesis is not None, history.links) == (True, [])
+    head = (await changed.link.finalized_head()).number
+    await proven(changed, at=head, history=history)
+    assert len(history.links) == CHANGES
+    known = list(history.links)
+    proofs = [decode_proof((await proven(changed, at=head, **options))[1]) for options in ({"history": history}, {})]
+    assert len({(proof.genesis, proof.links, proof.header, proof.nodes) for proof in proofs}) == 1
+    assert history.links == known
+    assert decode_proof((await proven(changed, at=2, history=history))[1]).links == ()
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -39,7 +39,7 @@ class NodeApi:
 
 
 @contextlib.asynccontextmanager
-async def node_api(tmp_path, monkeypatch, open_chain=None, writes_per_s=1000.0, **settings):
+async def node_api(tmp_path, monkeypatch, open_chain=None, writes_per_s=1000.0, open_proofs=None, **settings):
     """Serve an index, and a chain in memory or another one; yield a client."""
     monkeypatch.setattr(actions, "_WRITES_PER_S", writes_per_s)
     address = str(tmp_path / "index.db")
@@ -55,6 +55,7 @@ async def node_api(tmp_path, monkeypatch, open_chain=None, writes_per_s=1000.0, 
             | settings
         ),
         open_chain or (lambda: chain),
+        open_proofs=open_proofs,
     )
     async with server.listening() as url, aiohttp.ClientSession() as session:
         yield NodeApi(url, session, chain)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from offchain.adapters.chain.proof_chain import ProofChain
-from offchain.adapters.chain.typed import TypedStorage
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
 from offchain.core.proofs.subject import ProofSubject, SubjectKind
@@ -66,9 +65,9 @@ async def record() -> None:
             genesis = await source.genesis_hash()
             proof = replace(await build_proof(source, ACCOUNT), metadata=b"")
             verified = verify_proof(proof, genesis, None)
-            with source.noted_keys() as keys:
-                await read_facts(TypedStorage(source), ACCOUNT, verified.header.hash, genesis)
-            read = {key: verified.state.read(key) for key in sorted(keys)}
+            with source.noted_values() as values:
+                await read_facts(source, await source.runtime(), ACCOUNT, verified.header.hash, genesis)
+            read = {key: verified.state.read(key) for key in sorted(values)}
             await source.close()
     plain = {
         "genesis_hash": genesis.hex(),

@@ -9,6 +9,7 @@ from typing import Any, Final
 import aiohttp
 
 from offchain.adapters.chain.client import SubstrateChain
+from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.ports import free
@@ -113,7 +114,11 @@ async def console_network(folder: Path) -> AsyncIterator[ConsoleNetwork]:
         def open_chain() -> SubstrateChain:
             return SubstrateChain(chain.url, expected_genesis=genesis, timeout=NODE_TIMEOUT_S)
 
-        url = await stack.enter_async_context(ApiServer(settings, open_chain).listening())
+        def open_proofs() -> ProofChain:
+            return ProofChain(chain.url, expected_genesis=genesis, timeout=NODE_TIMEOUT_S)
+
+        server = ApiServer(settings, open_chain, open_proofs=open_proofs)
+        url = await stack.enter_async_context(server.listening())
         session = await stack.enter_async_context(aiohttp.ClientSession())
         net = ConsoleNetwork(url, chain, (first, second), engine, session)
 

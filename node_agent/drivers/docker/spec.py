@@ -159,6 +159,7 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
         | {
             "GANTRY_LEASE": str(lease),
             "GANTRY_TASK": str(spec.task),
+            "GANTRY_ARRAY_INDEX": str(spec.array_index),
             "GANTRY_POD": str(pod),
             "GANTRY_ATTEMPT": str(attempt),
             "GANTRY_SERVICE": container.service.name,

@@ -1,4 +1,4 @@
-"""Arguments of calls as JSON: their schemas, and their plain values.
+"""Arguments of calls and keys of storage items as JSON: their plain values, and schemas of arguments.
 
 An account is its SS58 address, bytes are `0x` with hexadecimal digits or else the UTF-8 of the text, a number may also
 be decimal text, an enum is the name of its variant or `{"Variant": value}`, an option is null or the value, a struct is
@@ -8,7 +8,7 @@ an object, a tuple or vector is an array.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from offchain.adapters.chain import metadata as md
@@ -43,6 +43,42 @@ def call_from_json(runtime: ChainRuntime, pallet: str, function: str, args: Mapp
         for name, field in zip(names, variant.fields, strict=True)
     }
     return Call(pallet, function, values)
+
+
+def keys_from_json(runtime: ChainRuntime, entry: md.StorageEntry, keys: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return plain keys of values of a storage item. Raises BadValue, which names the one at fault.
+
+    `keys`: a JSON value for each value; an array of all its keys where the item has several. None for an item without
+    keys, which has one value.
+    """
+    name = f"{entry.prefix}.{entry.name}"
+    wanted = len(entry.keys)
+    if wanted == 0:
+        if keys:
+            raise BadValue(f"keys: {name} is one value without keys, and {len(keys)} were given.", "Leave them out.")
+        return [()]
+    if not keys:
+        raise BadValue(f"keys: {name} is a map, and no key was given.", "Give the keys of the values.")
+    convert = _JsonValues(runtime.metadata.types)
+    found = []
+    for number, key in enumerate(keys):
+        at = f"keys.{number}"
+        parts = [key] if wanted == 1 else key
+        if not isinstance(parts, list) or len(parts) != wanted:
+            raise _wrong(at, f"{name} needs an array of {wanted} keys", key)
+        found.append(tuple(convert.coder(type_)(part, at) for type_, part in zip(entry.keys, parts, strict=True)))
+    return found
+
+
+def json_value(value: Any) -> Any:
+    """Return a plain value as JSON: bytes as 0x and hexadecimal digits, tuples as arrays."""
+    if isinstance(value, (bytes, bytearray)):
+        return f"0x{bytes(value).hex()}"
+    if isinstance(value, Mapping):
+        return {str(name): json_value(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(one) for one in value]
+    return value
 
 
 def argument_schemas(runtime: ChainRuntime, pallet: str, function: str) -> Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from offchain.adapters.chain.client import SubstrateChain, header_bytes
@@ -20,29 +21,32 @@ _NO_SET: Final = "Block not covered by authority set changes"
 """The error of nodes whose list of changes of the authority set has no entry at or after a block."""
 
 
-class ProofChain(SubstrateChain):
-    """A connection that also reads proofs, and notes which storage keys were queried."""
+_noted: ContextVar[dict[bytes, bytes | None] | None] = ContextVar("_noted", default=None)
+"""The values that the block of code around has queried. Other tasks that use the connection have their own."""
 
-    def __init__(self, url: str, *, expected_genesis: bytes | None = None, timeout: float = 30.0) -> None:
-        super().__init__(url, expected_genesis=expected_genesis, timeout=timeout)
-        self._noted: set[bytes] | None = None
+
+class ProofChain(SubstrateChain):
+    """A connection that also reads proofs, and notes which storage values were queried."""
 
     @contextmanager
-    def noted_keys(self) -> Iterator[set[bytes]]:
-        """Collect the storage keys that are queried in the block of code."""
-        self._noted = set()
+    def noted_values(self) -> Iterator[dict[bytes, bytes | None]]:
+        """Collect the storage values, by key, that are queried in the block of code; None: nothing is stored."""
+        noted: dict[bytes, bytes | None] = {}
+        token = _noted.set(noted)
         try:
-            yield self._noted
+            yield noted
         finally:
-            self._noted = None
+            _noted.reset(token)
 
     async def _call(self, method: str, *params: Any) -> Any:
-        if self._noted is not None:
+        result = await super()._call(method, *params)
+        if (noted := _noted.get()) is not None:
             if method == "state_getStorage":
-                self._noted.add(unhex(params[0]))
+                noted[unhex(params[0])] = _stored(result)
             elif method == "state_queryStorageAt":
-                self._noted.update(unhex(key) for key in params[0])
-        return await super()._call(method, *params)
+                noted.update((unhex(key), None) for key in params[0])
+                noted.update((unhex(key), _stored(value)) for changes in result for key, value in changes["changes"])
+        return result
 
     async def runtime(self) -> ChainRuntime:
         """The runtime that the generated types belong to."""
@@ -57,7 +61,9 @@ class ProofChain(SubstrateChain):
         found = await self._call("chain_getHeader", as_hex(block_hash))
         if found is None:
             raise BadReply(
-                f"The chain node does not know the block {as_hex(block_hash)}.", "Use a node that is synced."
+                f"The chain node does not know the block {as_hex(block_hash)}.",
+                "Use a node that is synced.",
+                code="unknown_block",
             )
         return header_bytes(found)
 
@@ -120,3 +126,7 @@ class ProofChain(SubstrateChain):
         except (RpcRefused, RpcConnectionLost) as error:
             raise BadReply(f"The chain node gives no justifications: {error}.", "Use another node.") from None
         return None
+
+
+def _stored(value: str | None) -> bytes | None:
+    return None if value is None else unhex(value)

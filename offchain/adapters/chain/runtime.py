@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b, sha256
 from typing import Any
 
@@ -31,6 +31,9 @@ _HASHERS: dict[str, tuple[Callable[[bytes], bytes], int | None]] = {
     "Twox256": (lambda key: _twox(key, 4), None),
     "Twox64Concat": (lambda key: _twox(key, 1) + key, 8),
 }
+
+
+_PREFIX_BYTES = 32
 
 
 @lru_cache(maxsize=1024)
@@ -63,6 +66,14 @@ class ChainRuntime:
             for call in self.metadata.variants(pallet.calls)
         }
 
+    @cached_property
+    def _entries(self) -> dict[bytes, tuple[str, md.StorageEntry]]:
+        return {
+            storage_prefix(entry.prefix, entry.name): (pallet.name, entry)
+            for pallet in self.metadata.pallets.values()
+            for entry in pallet.storage.values()
+        }
+
     def pallet(self, name: str) -> md.Pallet:
         """The pallet with this name. BadValue where there is none."""
         try:
@@ -77,7 +88,37 @@ class ChainRuntime:
         try:
             return self.pallet(pallet).storage[item]
         except KeyError:
-            raise BadValue(f"The pallet {pallet} has no storage item {item}.") from None
+            raise BadValue(f"The pallet {pallet} has no storage item {item}.", "Check its name.") from None
+
+    def encode_keys(self, entry: md.StorageEntry, params: Sequence[Any]) -> bytes:
+        """The encoded keys of one value, joined. BadValue where they are not those of the item."""
+        if len(params) != len(entry.keys):
+            raise BadValue(
+                f"{entry.prefix}.{entry.name} has {len(entry.keys)} keys, {len(params)} were given.",
+                "Give each value's keys in the order of the item.",
+            )
+        return b"".join(
+            self.encode(type_id, param, f"key {number + 1} of {entry.prefix}.{entry.name}")
+            for number, (type_id, param) in enumerate(zip(entry.keys, params, strict=True))
+        )
+
+    def decode_keys(self, entry: md.StorageEntry, joined: bytes) -> tuple[Any, ...]:
+        """The keys of one value from what `encode_keys` gives. BadReply for any other bytes."""
+        pos, parts = 0, []
+        try:
+            for type_id in entry.keys:
+                part, pos = self.decode_at(type_id, joined, pos)
+                parts.append(part)
+            is_same = self.encode_keys(entry, parts) == joined
+        except (IndexError, UnicodeDecodeError, BadValue):
+            is_same = False
+        if not is_same:
+            raise BadReply(f"0x{joined.hex()} is not the encoding of the keys of {entry.prefix}.{entry.name}.")
+        return tuple(parts)
+
+    def entry_of(self, key: bytes) -> tuple[str, md.StorageEntry] | None:
+        """The pallet and the storage item that a storage key belongs to; None where the runtime has no such item."""
+        return self._entries.get(key[:_PREFIX_BYTES])
 
     def storage_key(self, entry: md.StorageEntry, params: Sequence[Any] = ()) -> bytes:
         """The key of a value, or with fewer `params` than the item has keys: what the keys below have in common."""
@@ -89,9 +130,9 @@ class ChainRuntime:
             key += _HASHERS[entry.hashers[number]][0](self.encode(entry.keys[number], param, what))
         return key
 
-    def read_key(self, entry: md.StorageEntry, key: bytes, known: int) -> Any:
-        """The parts of a storage key after the first `known` ones: one value, or a tuple of several."""
-        pos = len(storage_prefix(entry.prefix, entry.name))
+    def read_keys(self, entry: md.StorageEntry, key: bytes) -> tuple[Any, ...]:
+        """The keys in a storage key. BadValue where they are hashed."""
+        pos = _PREFIX_BYTES
         parts: list[Any] = []
         for hasher, type_id in zip(entry.hashers, entry.keys, strict=True):
             skip = _HASHERS[hasher][1]
@@ -99,8 +140,12 @@ class ChainRuntime:
                 raise BadValue(f"The keys of {entry.prefix}.{entry.name} are hashed and cannot be read back.")
             value, pos = self._decoder.coder(type_id)(key, pos + skip)
             parts.append(value)
-        rest = parts[known:]
-        return rest[0] if len(rest) == 1 else tuple(rest)
+        return tuple(parts)
+
+    def read_key(self, entry: md.StorageEntry, key: bytes, known: int) -> Any:
+        """The parts of a storage key after the first `known` ones: one value, or a tuple of several."""
+        rest = self.read_keys(entry, key)[known:]
+        return rest[0] if len(rest) == 1 else rest
 
     def read_value(self, entry: md.StorageEntry, raw: bytes | None) -> Any | None:
         """The plain value; where `raw` is None the item's default, or None where it has no default."""

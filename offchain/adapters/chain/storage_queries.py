@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from offchain.adapters.chain.metadata import StorageEntry
@@ -27,6 +28,21 @@ def as_hex(data: bytes) -> str:
 
 def _at(block_hash: bytes | None) -> list[str]:
     return [] if block_hash is None else [as_hex(block_hash)]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValue:
+    """A value in the storage with its place. `keys`: plain; empty for an item without keys.
+
+    `raw`: the stored bytes; None where nothing is stored. `value`: plain; then the item's default, or None.
+    """
+
+    pallet: str
+    item: str
+    keys: tuple[Any, ...]
+    storage_key: bytes
+    raw: bytes | None
+    value: Any | None
 
 
 class StorageQueries(ABC):
@@ -82,6 +98,23 @@ class StorageQueries(ABC):
                 return [runtime.read_value(entry, raw) for raw in await self._raw_values(part, block_hash)]
 
         return [value for values in await asyncio.gather(*(read(part) for part in parts)) for value in values]
+
+    async def stored_values(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes
+    ) -> list[StoredValue]:
+        """The values of one item with several keys, in their order, as they are stored and in plain form."""
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        names = [runtime.storage_key(entry, key) for key in keys]
+        raws = await self._raw_values([as_hex(name) for name in names], as_hex(at))
+
+        def read() -> list[StoredValue]:
+            return [
+                StoredValue(pallet, item, tuple(key), name, raw, runtime.read_value(entry, raw))
+                for key, name, raw in zip(keys, names, raws, strict=True)
+            ]
+
+        return await asyncio.to_thread(read)
 
     async def block_values(self, keys: Sequence[StorageKey], at: bytes) -> BlockValues:
         runtime = await self._ready()

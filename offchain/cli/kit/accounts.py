@@ -17,6 +17,8 @@ from offchain.cli.kit.network import user_config_dir
 from offchain.ports import Signer
 
 _WELL_KNOWN = ("Alice", "Bob", "Charlie", "Dave", "Eve", "Ferdie", "One", "Two")
+FAUCET = "//Alice"
+"""The development account that gives coins to others."""
 _DEVELOPMENT = re.compile(rf"//({'|'.join(_WELL_KNOWN)})(//stash)?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _LARGEST_KEYSTORE = 65_536

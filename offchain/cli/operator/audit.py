@@ -1,10 +1,11 @@
-"""gantry audit: proofs of bills, accounts and hosts as files, and their verification without a network."""
+"""gantry audit: proofs of bills and stored values as files, and their verification without a network."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +21,9 @@ from offchain.core.proofs.subject import ProofSubject, SubjectKind, leases_subje
 from offchain.errors import BadValue
 from offchain.files import replace_file
 
+if TYPE_CHECKING:
+    from offchain.adapters.chain.runtime import ChainRuntime
+
 _SLOW_BYTES = 4 << 20
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -33,7 +37,7 @@ def _genesis_hash(text: str) -> bytes:
 
 @click.group()
 def audit() -> None:
-    """Prove a bill, an account or a host with a file, and verify such files offline.
+    """Prove a bill, an account, a host or any stored value with a file, and verify such files offline.
 
     A proof leads from the genesis hash of the chain to the records: nobody who made, sent or stores it has to be
     trusted (docs/audit.md). The sum of all coins of the chain: gantry doctor --audit.
@@ -47,7 +51,7 @@ def audit() -> None:
 
 @audit.group()
 def prove() -> None:
-    """Write a proof of the records of a task, an account, a host or leases in one final block.
+    """Write a proof of a task, an account, a host, leases or any stored values in one final block.
 
     Needs a node that keeps all states (--state-pruning archive), or --checkpoint and a recent block.
 
@@ -148,9 +152,58 @@ def prove_leases(
     _prove(leases_subject(set(numbers)), output, at, checkpoint, common)
 
 
-def _prove(
-    subject: ProofSubject, output: Path, at: int | None, checkpoint: Path | None, common: options.CommonOptions
+@prove.command("storage")
+@click.argument("pallet")
+@click.argument("item")
+@click.argument("keys", nargs=-1)
+@_proof_options
+@options.common()
+def prove_storage(
+    pallet: str,
+    item: str,
+    keys: tuple[str, ...],
+    output: Path,
+    at: int | None,
+    checkpoint: Path | None,
+    common: options.CommonOptions,
 ) -> None:
+    """Prove up to 32 values of any storage item of the chain, also that nothing is stored under a key.
+
+    Each KEY is JSON or text: an address, a number, bytes as 0x and hexadecimal digits; an array of all keys of the
+    value where the item has several. An item that is no map has none.
+
+    \b
+    Examples:
+      gantry audit prove storage Balances TotalIssuance -o issuance.proof
+      gantry audit prove storage System Account 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y -o charlie.proof
+      gantry audit prove storage Tasks Specs 0x0000000000000007 --at 12000 -o spec.proof
+    """
+
+    def subject_of(runtime: ChainRuntime) -> ProofSubject:
+        from offchain.adapters.chain.json_calls import keys_from_json  # noqa: PLC0415  (slow to load)
+        from offchain.services.audit_facts import subject_of_storage  # noqa: PLC0415
+
+        plain = keys_from_json(runtime, runtime.entry(pallet, item), [_json_or_text(key) for key in keys])
+        return subject_of_storage(runtime, pallet, item, plain)
+
+    _prove(subject_of, output, at, checkpoint, common)
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _prove(
+    subject: ProofSubject | Callable[[ChainRuntime], ProofSubject],
+    output: Path,
+    at: int | None,
+    checkpoint: Path | None,
+    common: options.CommonOptions,
+) -> None:
+    """Write a proof. `subject`: or a function that returns it for the runtime of the chain."""
     from offchain.adapters.chain.proof_chain import ProofChain  # noqa: PLC0415  (slow to load)
     from offchain.services.audit_prover import build_proof  # noqa: PLC0415
     from offchain.services.audit_verifier import AuditResult, verify_file  # noqa: PLC0415
@@ -162,7 +215,8 @@ def _prove(
         chain = ProofChain(node.url, expected_genesis=node.genesis_hash, timeout=CONNECT_SECONDS)
         async with opened(node, chain):
             genesis = await chain.genesis_hash()
-            data = (await build_proof(chain, subject, at, start, progress)).encode()
+            wanted = subject if isinstance(subject, ProofSubject) else subject(await chain.runtime())
+            data = (await build_proof(chain, wanted, at, start, progress)).encode()
         # Nothing is written that an auditor would refuse.
         return data, await verify_file(data, genesis, start)
 

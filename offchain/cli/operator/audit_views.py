@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
+from offchain.adapters.chain.json_calls import json_value
+from offchain.adapters.chain.storage_queries import StoredValue
 from offchain.adapters.keys import ss58
 from offchain.cli.kit.output import details, say, table
 from offchain.core.bill_check import BillBasis, LeaseBillCheck
@@ -17,6 +20,8 @@ from offchain.services.audit_verifier import AuditResult
 from offchain.services.event_text import time_text
 from offchain.services.record_views import host_view, score_text, task_view
 
+_MOST_SHOWN: Final = 2_000
+"""Characters of a stored value that are printed."""
 _BASES = {
     BillBasis.RUNNING: "runs: owed up to this block",
     BillBasis.TIME: "time at the rate",
@@ -49,6 +54,7 @@ def audit_plain(result: AuditResult) -> dict[str, Any]:
         "bills": [_bill_plain(bill) for bill in facts.bills],
         "account": None if facts.account is None else _account_plain(facts.account),
         "host": None if facts.host is None else _host_plain(facts.host),
+        "values": [_value_plain(value) for value in facts.storage],
     }
 
 
@@ -81,6 +87,8 @@ def print_audit(result: AuditResult) -> None:
         _print_host(facts.host)
     if facts.account is not None:
         _print_account(facts.account)
+    for value in facts.storage:
+        _print_value(value)
 
 
 def _print_tasks(facts: AuditFacts) -> None:
@@ -176,6 +184,34 @@ def _print_account(account: AccountFacts) -> None:
     )
 
 
+def _print_value(value: StoredValue) -> None:
+    shown = _value_plain(value)
+    say()
+    details(
+        [
+            ("Item", f"{value.pallet}.{value.item}"),
+            ("Keys", json.dumps(shown["keys"]) if value.keys else None),
+            ("Value" if value.raw is not None else "Default", _shortened(json.dumps(shown["value"]))),
+            ("Stored", "nothing" if value.raw is None else _shortened(f"{len(value.raw)} bytes, 0x{value.raw.hex()}")),
+        ]
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}… (all with --json)"
+
+
+def _value_plain(value: StoredValue) -> dict[str, Any]:
+    return {
+        "pallet": value.pallet,
+        "item": value.item,
+        "keys": json_value(value.keys),
+        "storage_key": value.storage_key,
+        "raw": value.raw,
+        "value": json_value(value.value),
+    }
+
+
 def _subject_plain(facts: AuditFacts) -> dict[str, Any]:
     subject = facts.subject
     match subject.kind:
@@ -188,6 +224,8 @@ def _subject_plain(facts: AuditFacts) -> dict[str, Any]:
             }
         case SubjectKind.LEASES:
             return {"kind": "leases", "leases": list(subject.numbers), "missing": list(facts.missing_leases)}
+        case SubjectKind.STORAGE if subject.storage is not None:
+            return {"kind": "storage", "pallet": subject.storage.pallet, "item": subject.storage.item}
     return {"kind": subject.kind.name.lower(), "address": ss58.encode(subject.key)}
 
 

@@ -13,6 +13,7 @@ from offchain.cli.kit import network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import csv_rows, details, emit, progress, say, table
 from offchain.cli.operator.history_tables import events_table, host_details, print_events, task_details
+from offchain.cli.operator.statement import statement
 from offchain.indexer import queries
 from offchain.indexer.block_rows import unpack
 from offchain.indexer.database import IndexDatabase
@@ -52,7 +53,7 @@ _limit = click.option(
     "from the chain itself, as far as that worker has come."
 )
 def history() -> None:
-    """Query the index of the chain's history: a task, a host, an account, events.
+    """Query the index of the chain's history: a task, a host, an account, events; write statements of accounts.
 
     \b
     Examples:
@@ -60,6 +61,9 @@ def history() -> None:
       gantry history account 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty --csv > coins.csv
       gantry history events --pallet Tasks --name Settled --json
     """
+
+
+history.add_command(statement)
 
 
 @history.command("task")

@@ -17,16 +17,18 @@ from offchain.cli.provider.host_attest import attest
 from offchain.cli.provider.host_filters import HostListFilter, filter_options
 from offchain.cli.provider.host_trust import trust
 from offchain.schema.chain_types._generated_chain import calls
+from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount, parse_duration
 from offchain.schema.value_text import counted
+from offchain.services import provider_calls
 from offchain.services.event_text import time_text
 from offchain.services.record_views import HostView, read_host, read_hosts, score_text, text_of
 
 
 @click.group(epilog="A host is one machine; its address is that of its host key.")
 def host() -> None:
-    """List, show, challenge and attest hosts, with their prices and scores.
+    """List, show, challenge and attest hosts, with their prices and scores; reclaim resources of your own.
 
     \b
     Examples:
@@ -135,6 +137,37 @@ def show(address: str, common: options.CommonOptions) -> None:
         say(f"GPU {number}  {what}{simulated}, {free}{whose}{order}")
     for sentence in () if view.suspension is None else view.suspension.way_back:
         say(sentence)
+
+
+@host.command()
+@click.argument("lease", type=click.IntRange(0))
+@options.common(account=True)
+def reclaim(lease: int, common: options.CommonOptions) -> None:
+    """Take the resources of a LEASE of your host back, with notice to its tenant. Services and rentals only.
+
+    The tenant pays until the notice is over, and cannot extend the lease any more; then the chain ends it. Needs the
+    account of the host's provider. gantry host show and gantry history host show the leases of a host.
+
+    \b
+    Examples:
+      gantry host reclaim 117440512 --account //Bob
+      gantry host reclaim 117440512 --account bob --json
+    """
+    signer = common.open_account()
+
+    async def work() -> tuple[int, int]:
+        async with common.connected() as chain:
+            call = await provider_calls.reclaim(chain, lease, signer.address)
+            included = await send(chain, call, signer)
+            return int(included.event("Leases", "ReclaimNoticed").fields["reclaim_at"]), included.block.number
+
+    reclaim_at, block = run(work())
+    task, pod, _ = lease_parts(lease)
+    if common.as_json:
+        emit({"lease": lease, "task": task, "pod": pod, "reclaim_at": reclaim_at, "block": block})
+        return
+    say(f"The tenant of lease {lease} (pod {pod} of task {task}) has notice until {time_text(reclaim_at)} UTC.")
+    say("The lease ends then and is paid until then; the agent stops the pod.")
 
 
 @host.command()

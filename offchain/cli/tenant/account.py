@@ -23,7 +23,7 @@ SHORTEST_PASSWORD = 8
     "~/.config/gantry/accounts. A local network also knows //Alice to //Ferdie, whose keys everybody has."
 )
 def account() -> None:
-    """Create, import, list and show accounts and their balances.
+    """Create, import, list and show accounts and their balances; transfer coins.
 
     \b
     Examples:
@@ -189,7 +189,7 @@ def balance(name: str | None, common: options.CommonOptions) -> None:
 def transfer(to: str, amount: int, common: options.CommonOptions) -> None:
     """Transfer an AMOUNT of GTY to the account TO: a name here, an address, or //Charlie.
 
-    On a local network every account can get coins from //Alice.
+    On a local network, gantry account faucet gives coins to every account.
 
     \b
     Examples:
@@ -209,6 +209,36 @@ def transfer(to: str, amount: int, common: options.CommonOptions) -> None:
         emit({"from": signer.address, "to": recipient, "amount": amount, "block": block})
     else:
         progress(f"{format_amount(amount)} transferred from {signer.address} to {recipient} in block {block}.")
+
+
+@account.command()
+@click.argument("to", metavar="[TO]", required=False)
+@click.argument("amount", type=options.AMOUNT, default="100")
+@options.common()
+def faucet(to: str | None, amount: int, common: options.CommonOptions) -> None:
+    """Get an AMOUNT of GTY (100 by default) on a development chain, as scripts/up starts one.
+
+    Other chains have no faucet. TO is an account here, an address, or //Charlie; else your only account. The coins
+    come from //Alice, whose key everybody has.
+
+    \b
+    Examples:
+      gantry account faucet anna
+      gantry account faucet anna 2.5 --json
+    """
+    recipient = accounts.address_of(to)
+    source = accounts.open_account(accounts.FAUCET, None)
+
+    async def work() -> int:
+        async with common.connected() as chain:
+            (call,) = await tenant_calls.faucet(chain, source.address, recipient, amount)
+            return (await send(chain, call, source)).block.number
+
+    block = run(work())
+    if common.as_json:
+        emit({"from": source.address, "to": recipient, "amount": amount, "block": block})
+    else:
+        progress(f"{recipient} received {format_amount(amount)} from {accounts.FAUCET} in block {block}.")
 
 
 def _new_path(name: str) -> Path:

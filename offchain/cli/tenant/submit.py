@@ -16,25 +16,23 @@ from offchain.cli.kit.output import Screen, details, emit, progress, say
 from offchain.cli.kit.session import run, send
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.manifest import deposit_text, load, next_steps
+from offchain.cli.tenant.task_outcome import finish, report_outcome
 from offchain.core.placement_forecast import PlacementForecast, forecast_placement
 from offchain.core.pricing import deposit
 from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort, Signer
-from offchain.schema.chain_types._generated_chain import TaskSpec, calls
+from offchain.schema.chain_types._generated_chain import TaskSpec
 from offchain.schema.chain_types.replicas import replicas_of
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.trace_ids import trace_id
-from offchain.services import feasibility
+from offchain.services import feasibility, tenant_calls
 from offchain.services.feasibility import FeasibilityReport, report_unsent
-from offchain.services.record_views import score_text
-from offchain.services.replica_verdicts import VERDICT_TEXTS
-from offchain.services.submit_checks import check_hosts, check_terms, read_conditions, task_of_spec
+from offchain.services.submit_checks import MOST_IN_ARRAY, check_hosts, check_terms, read_conditions, task_of_spec
 
 T = TypeVar("T")
-EXIT_PROGRAM_FAILED = 3
 _ANYWAY: Final = " With --anyway it is sent, and waits for a suitable host."
 _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
 
@@ -65,6 +63,14 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
     help="With --dry-run: the queues of the schedulers, which decide whose spot tasks are preempted. Else "
     "GANTRY_QUEUES, else every account has the same share.",
 )
+@click.option(
+    "--array",
+    "count",
+    metavar="N",
+    type=click.IntRange(1, MOST_IN_ARRAY),
+    help="Submit N jobs of this manifest together. Each is a task of its own and finds its index, from 0, in "
+    "GANTRY_ARRAY_INDEX.",
+)
 @options.common(account=True)
 def submit(
     file: str,
@@ -74,6 +80,7 @@ def submit(
     dry_run: bool,
     anyway: bool,
     queues: Path | None,
+    count: int | None,
     common: options.CommonOptions,
 ) -> None:
     """Submit the task that FILE describes (- for standard input).
@@ -92,6 +99,7 @@ def submit(
       gantry submit task.yaml --url ws://node.example:9944 --account anna
       gantry submit examples/counting.yaml --account anna --wait --logs
       gantry submit examples/service.yaml --account anna --wait
+      gantry submit examples/primes.yaml --account anna --array 100
       gantry submit examples/primes.yaml --account anna --dry-run
       gantry submit examples/primes.yaml --account anna --dry-run --queues examples/queues.yaml
     """
@@ -101,6 +109,9 @@ def submit(
     _warn_of_secrets(manifest)
     _note_confidential(manifest)
     signer = common.open_account()
+    if count is not None:
+        _submit_array(spec, text, count, signer, common, anyway=anyway, alone=not (wait or dry_run))
+        return
     if dry_run:
         definitions = policy_files.read_definitions(queues, None).queues
         _dry_run(spec, text, signer, common, queues=definitions, anyway=anyway)
@@ -123,8 +134,7 @@ def submit(
                 progress(f"Task {number} submitted in block {at.number}.")
             if not wait:
                 return number, None
-            for name in manifest.deliveries:
-                progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
+            _print_deliveries(manifest, number)
             if manifest.kind != "job":
                 return number, await until_running(chain, number, at, signer, progress)
             show = Screen(error=True).show if logs else None
@@ -132,23 +142,74 @@ def submit(
 
     number, outcome = _run(work(), sent, common.account)
     if outcome is None:
-        if common.as_json:
-            emit(
-                {
-                    "task": number,
-                    "state": "Queued",
-                    "manifest_digest": spec.manifest_digest.hex(),
-                    "trace": trace_id(genesis, number),
-                }
-            )
-        else:
-            say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
-            _print_next_steps(manifest, number, common.account)
-        return
-    if manifest.kind != "job":
+        _print_submitted(number, spec, manifest, genesis, common)
+    elif manifest.kind != "job":
         _print_running(outcome, manifest, common.account, as_json=common.as_json)
+    else:
+        report_outcome(outcome, time.monotonic() - began, as_json=common.as_json)
+
+
+def _print_deliveries(manifest: Manifest, number: int) -> None:
+    for name in manifest.deliveries:
+        progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
+
+
+def _print_submitted(
+    number: int, spec: TaskSpec, manifest: Manifest, genesis: bytes, common: options.CommonOptions
+) -> None:
+    if common.as_json:
+        emit(
+            {
+                "task": number,
+                "state": "Queued",
+                "manifest_digest": spec.manifest_digest.hex(),
+                "trace": trace_id(genesis, number),
+            }
+        )
         return
-    report_outcome(outcome, time.monotonic() - began, as_json=common.as_json)
+    say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
+    _print_next_steps(manifest, number, common.account)
+
+
+def _submit_array(
+    spec: TaskSpec,
+    text: bytes,
+    count: int,
+    signer: Signer,
+    common: options.CommonOptions,
+    *,
+    anyway: bool,
+    alone: bool,
+) -> None:
+    """Submit an array of jobs. `alone`: neither --wait nor --dry-run was given."""
+    if not alone:
+        raise click.UsageError("--array cannot be combined with --wait or --dry-run: gantry task wait follows a task.")
+    sent: list[int | None] = []
+
+    async def work() -> tuple[int, BlockRef]:
+        async with common.connected() as chain:
+            _note_availability(spec, await check_task(chain, spec, text, signer, anyway=anyway, count=count))
+            sent.append(None)
+            return await send_task(chain, spec, text, signer, count=count)
+
+    first, at = _run(work(), sent, common.account)
+    last = first + count - 1
+    if common.as_json:
+        emit(
+            {
+                "task": first,
+                "count": count,
+                "tasks": list(range(first, last + 1)),
+                "state": "Queued",
+                "manifest_digest": spec.manifest_digest.hex(),
+                "block": at.number,
+            }
+        )
+        return
+    which = f"Task {first} was" if count == 1 else f"Tasks {first} to {last} were"
+    say(f"{which} submitted in block {at.number}.")
+    of = f" --account {common.account}" if common.account else ""
+    say(f"gantry task list{of} shows them; gantry task wait {first}{of} follows the first.")
 
 
 def _run(work: Coroutine[Any, Any, T], sent: list[int | None], account: str | None) -> T:
@@ -199,10 +260,14 @@ async def check_task(
     *,
     anyway: bool = False,
     notify: Callable[[str], None] = progress,
+    count: int = 1,
 ) -> PlacementForecast:
-    """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing."""
+    """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing.
+
+    `count`: how many such jobs are submitted together.
+    """
     found = await read_conditions(chain, signer.address)
-    check_terms(spec, len(text), found)
+    check_terms(spec, len(text), found, count)
     if replicas_of(spec):
         each = format_amount(deposit(spec.max_rate_per_hour, spec.max_duration_ms))
         notify(
@@ -252,62 +317,14 @@ def _dry_run(
 
 
 async def send_task(
-    chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, quiet: bool = False
+    chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, quiet: bool = False, count: int = 1
 ) -> tuple[int, BlockRef]:
-    """Submit a task; return its number and the final block with its submission. `quiet`: as of :func:`send`."""
-    included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer, quiet=quiet)
+    """Submit a task; return its number and the final block with its submission. `quiet`: as of :func:`send`.
+
+    `count`: how many such jobs; the others have the numbers that follow.
+    """
+    included = await send(chain, tenant_calls.submit(spec, text, count), signer, quiet=quiet)
     return int(included.event("Tasks", "Submitted").fields["first"]), included.block
-
-
-def report_outcome(outcome: TaskOutcome, seconds: float, *, as_json: bool) -> None:
-    """Print a finished task. Raises CliError or Exit unless it was settled and its program ended without an error."""
-    _print_outcome(outcome, seconds, as_json=as_json)
-    _finish(outcome, as_json=as_json)
-
-
-def _print_outcome(outcome: TaskOutcome, seconds: float, *, as_json: bool) -> None:
-    view = outcome.task
-    if as_json:
-        emit(outcome_fields(outcome) | {"seconds": round(seconds, 1)})
-        return
-    for lease in view.leases:
-        result = outcome.results.get(lease.pod)
-        if result is not None:
-            for line in result.decode("utf-8", errors="replace").rstrip("\n").split("\n"):
-                say(line)
-    say()
-    pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state_text)]
-    for lease in view.leases:
-        score = outcome.scores.get(lease.host)
-        pairs += [
-            ("Result digest", lease.result_digest and lease.result_digest.hex()),
-            ("Exit code", lease.exit_text),
-            ("Host", lease.host),
-            ("Host score", score_text(score)),
-            ("Verdict", lease.verdict and VERDICT_TEXTS[lease.verdict]),
-        ]
-    fee = f"{format_amount(view.fee)} of it protocol fee"
-    pairs += [("Bill", f"{format_amount(view.paid)} ({view.paid} base units), {fee}"), ("Seconds", f"{seconds:.1f}")]
-    details(pairs)
-
-
-def outcome_fields(outcome: TaskOutcome) -> dict[str, Any]:
-    """Return a finished task for --json, with the fields of the first pod at the top."""
-    from offchain.cli.tenant.task import result_fields  # noqa: PLC0415  (shared with task result)
-
-    view = outcome.task
-    fields = view.plain() | {"cause": outcome.cause}
-    if view.leases:
-        first = (view.result_leases or view.leases)[0]
-        fields |= {
-            "result_digest": first.result_digest.hex() if first.result_digest else None,
-            "exit_code": first.exit_code,
-            "host": first.host,
-            "host_score": outcome.scores.get(first.host),
-        }
-        if first.pod in outcome.results:
-            fields |= result_fields(outcome.results[first.pod])
-    return fields
 
 
 def _print_running(outcome: TaskOutcome, manifest: Manifest, account: str | None, *, as_json: bool) -> None:
@@ -316,7 +333,7 @@ def _print_running(outcome: TaskOutcome, manifest: Manifest, account: str | None
     if view.state != "Running":
         if as_json:
             emit(view.plain())
-        _finish(outcome, as_json=as_json)
+        finish(outcome, as_json=as_json)
         return
     if as_json:
         emit(view.plain())
@@ -331,51 +348,3 @@ def _print_running(outcome: TaskOutcome, manifest: Manifest, account: str | None
 def _print_next_steps(manifest: Manifest, number: int, account: str | None) -> None:
     say()
     details(list(next_steps(manifest, number, account)))
-
-
-def _attempts_text(outcome: TaskOutcome) -> str:
-    """Return why a task failed that used up all its attempts."""
-    view = outcome.task
-    last = view.given_up
-    if last is None:
-        return "Every attempt failed, for the reasons above."
-    cause = f"{last.reason_text} (host {last.host})."
-    if outcome.cause is not None:
-        cause += f" The host reported: {outcome.cause}."
-    if view.attempts == 1:
-        return f"The attempt failed: {cause}"
-    return f"All {view.attempts} attempts failed; the last one: {cause}"
-
-
-def failure_hint(outcome: TaskOutcome) -> str:
-    """Return what to do about a task that was not settled."""
-    view = outcome.task
-    more = f"gantry task show {view.id} shows details."
-    return {
-        "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
-        "Failed(AttemptsExhausted)": f"{_attempts_text(outcome)} {more}",
-        "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
-        "Failed(NoAgreement)": "No two results of its replicas agree, so nothing was paid for it. Is it deterministic?",
-        "Failed(DisputeLost)": "Its result was found to be wrong, so nothing was paid for it. Submit it again.",
-    }.get(view.state, more)
-
-
-def _finish(outcome: TaskOutcome, *, as_json: bool) -> None:
-    view = outcome.task
-    if view.state != "Settled":
-        hint = failure_hint(outcome)
-        message = f"task {view.id} did not succeed. Its state: {view.state_text}."
-        if not as_json:
-            raise CliError(message, hint, code="not_settled")
-        # The one object has been printed.
-        progress(f"error: {message}")
-        progress(f"  {hint}")
-        raise click.exceptions.Exit(1)
-    failed = next((lease for lease in view.result_leases if lease.exit_code), None)
-    if failed is not None:
-        if outcome.log:
-            progress(f"The last lines of the log of pod {failed.pod}:")
-            for line in outcome.log.decode("utf-8", errors="replace").rstrip("\n").split("\n"):
-                progress(f"  {line}")
-        progress(f"The program ended with exit code {failed.exit_text}; gantry logs {view.id} shows its log.")
-        raise click.exceptions.Exit(EXIT_PROGRAM_FAILED)

@@ -22,7 +22,7 @@ from offchain.cli.tenant.logs import logs
 from offchain.cli.tenant.manifest import SURVIVALS
 from offchain.cli.tenant.task_lifecycle import submit_calls
 from offchain.cli.tenant.task_move import move
-from offchain.cli.tenant.task_wait import wait
+from offchain.cli.tenant.task_wait import attach, wait
 from offchain.cli.tenant.task_why import why
 from offchain.cli.tenant.usage import usage
 from offchain.ports import Call, ChainPort
@@ -99,6 +99,7 @@ def task() -> None:
 task_lifecycle.register(task)
 task_review.register(task)
 task.add_command(wait)
+task.add_command(attach)
 task.add_command(move)
 snapshot.register(task)
 task.add_command(usage)

@@ -1,4 +1,4 @@
-"""gantry task wait: following a task that was submitted before."""
+"""gantry task wait, attach: following a task that was submitted before."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import Screen, emit, progress, say
 from offchain.cli.kit.session import run
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
-from offchain.cli.tenant.submit import failure_hint, report_outcome
-from offchain.services.record_views import read_task
+from offchain.cli.tenant.task_outcome import failure_hint, finish, report_outcome
+from offchain.services.tenant_calls import own_task
 
 
 @click.command()
@@ -43,13 +43,7 @@ def wait(number: int, running: bool, logs: bool, accept: bool, common: options.C
     async def work() -> TaskOutcome:
         async with common.connected() as chain:
             head = await chain.finalized_head()
-            view = await read_task(chain, number, head.hash)
-            if view.tenant != signer.address:
-                raise CliError(
-                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
-                    "Give --account of the tenant that submitted it.",
-                    code="not_yours",
-                )
+            await own_task(chain, number, signer.address)
             if running:
                 return await until_running(chain, number, head, signer, progress)
             show = Screen(error=True).show if logs else None
@@ -70,3 +64,31 @@ def wait(number: int, running: bool, logs: bool, accept: bool, common: options.C
             failure_hint(outcome),
             code="not_running",
         )
+
+
+@click.command()
+@click.argument("number", type=options.TASK)
+@options.gateway
+@options.common(account=True, json=False)
+def attach(number: int, common: options.CommonOptions) -> None:
+    """Print the output of a task's first pod as it comes, from its beginning, until the task has ended.
+
+    Notes about the task are on standard error. The result is not accepted (gantry task accept). Ctrl-C ends the command
+    alone: attach again at any time. gantry logs prints the output of other pods, gantry shell opens a terminal.
+
+    \b
+    Example:
+      gantry task attach 7 --account //Charlie
+
+    Exit status: 0 settled; 1 not; 3 settled but the program itself ended with an error.
+    """
+    signer = common.open_account()
+
+    async def work() -> TaskOutcome:
+        async with common.connected() as chain:
+            head = await chain.finalized_head()
+            await own_task(chain, number, signer.address)
+            return await follow(chain, number, head, signer, accept=False, notify=progress, show_log=Screen().show)
+
+    outcome = run(work())
+    finish(outcome)

@@ -16,6 +16,7 @@ const AccountCoins = lazy(() => import("./pages/AccountCoins.tsx").then((page) =
 const LeasePage = lazy(() => import("./pages/Lease.tsx").then((page) => page.LeasePage));
 const HostPage = lazy(() => import("./pages/Host.tsx").then((page) => page.HostPage));
 const Hosts = lazy(() => import("./pages/Host.tsx").then((page) => page.Hosts));
+const StatePage = lazy(() => import("./pages/State.tsx").then((page) => page.StatePage));
 const MarketPage = lazy(() => import("./pages/Market.tsx").then((page) => page.MarketPage));
 const Launch = lazy(() => import("./pages/Launch.tsx").then((page) => page.Launch));
 const Provider = lazy(() => import("./pages/Provider.tsx").then((page) => page.Provider));
@@ -41,6 +42,7 @@ function Console() {
             <Route path="/hosts/:host" component={HostPage} />
             <Route path="/digests/:digest" component={Digest} />
             <Route path="/search" component={Search} />
+            <Route path="/state" component={StatePage} />
             <Route path="/market" component={MarketPage} />
             <Route path="/launch" component={Launch} />
             <Route path="/provider" component={Provider} />

@@ -3,6 +3,7 @@ import { earningsByDay } from "../src/lib/earnings.ts";
 import { errorsByLine, lineAt, lineCount, lineRange, variableNames } from "../src/lib/manifest_lines.ts";
 import { findings, type HealthFacts } from "../src/lib/network_health.ts";
 import { schedulersFrom } from "../src/lib/schedulers.ts";
+import { storageKeys } from "../src/lib/storage_keys.ts";
 import { apiQuery, stateOf, urlWith } from "../src/lib/url_state.ts";
 
 describe("state in the URL", () => {
@@ -22,6 +23,16 @@ describe("state in the URL", () => {
   it("makes queries of the API without empty values", () => {
     expect(apiQuery({ a: "", b: 0, c: false, d: null, e: "x y" })).toBe("?b=0&c=false&e=x+y");
     expect(apiQuery({})).toBe("");
+  });
+});
+
+describe("keys of stored values", () => {
+  it("are JSON as it was written, or text", () => {
+    expect(storageKeys("")).toBe("");
+    expect(storageKeys(" \n ")).toBe("");
+    expect(storageKeys("5Grw\n 7 \n[1,2]")).toBe('["5Grw",7,[1,2]]');
+    expect(storageKeys("18446744073709551615")).toBe("[18446744073709551615]");
+    expect(storageKeys('"quoted"\n"open')).toBe('["quoted","\\"open"]');
   });
 });
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from pydantic import BaseModel
 
@@ -19,12 +19,14 @@ from offchain.gateway.api.sign_in import SignIn
 if TYPE_CHECKING:
     from offchain.gateway.api.monitoring import MonitoringApi
     from offchain.gateway.api.notifications import NotificationsApi
+    from offchain.gateway.api.state import StateApi
+    from offchain.gateway.api.statements import StatementsApi
 
 SMALL_BODY: Final = 4_096
 """Bytes of the body of most requests."""
 LARGE_BODY: Final = 512 * 1024
 """Bytes of a body with a manifest, or with a call twice as hexadecimal digits."""
-Budget = Literal["sign_in", "build", "submit", "check", "body"]
+Budget = Literal["sign_in", "build", "submit", "check", "body", "state", "proof", "statement"]
 """What a request of an address counts against."""
 
 
@@ -33,12 +35,22 @@ class PartOff(OurError):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """An answer that is a file to save."""
+
+    name: str
+    data: bytes
+    content_type: str = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
 class NodeParts:
-    """What asks a node."""
+    """What asks a node. `state_if_on`: None where it gives no proofs."""
 
     extrinsics: WalletExtrinsicsApi
     manifests: ManifestChecks
     records: NodeRecordsApi
+    state_if_on: StateApi | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,13 @@ class ApiParts:
     template_values: Callable[[], Mapping[str, str]] = dict
     notifications_if_on: NotificationsApi | None = None
     monitoring_if_on: MonitoringApi | None = None
+    statements_if_on: StatementsApi | None = None
+
+    @property
+    def statements(self) -> StatementsApi:
+        """Statements of accounts; every server has them."""
+        assert self.statements_if_on is not None  # noqa: S101
+        return self.statements_if_on
 
     @property
     def sign_in(self) -> SignIn:
@@ -94,10 +113,20 @@ class ApiParts:
         """Raises PartOff without a node."""
         return self._of_node().records
 
+    @property
+    def state(self) -> StateApi:
+        """Raises PartOff without a node that gives proofs."""
+        found = self._of_node().state_if_on
+        return _no_node() if found is None else found
+
     def _of_node(self) -> NodeParts:
         if self.node is None:
-            raise PartOff("This server has no node of the chain.", "Use a gateway that has one.", code="no_node")
+            return _no_node()
         return self.node
+
+
+def _no_node() -> NoReturn:
+    raise PartOff("This server has no node of the chain.", "Use a gateway that has one.", code="no_node")
 
 
 def _sign_in_off() -> PartOff:
@@ -121,8 +150,8 @@ class ApiAction:
     name: str
     about: str
     asked: type[Parameters]
-    answer: type[BaseModel]
-    act: Callable[[ApiParts, Any, Any], Awaitable[BaseModel]]
+    answer: type[BaseModel | FileAnswer]
+    act: Callable[[ApiParts, Any, Any], Awaitable[BaseModel | FileAnswer]]
     needs_token: bool = False
     is_costly: bool = False
     budget: Budget = "sign_in"

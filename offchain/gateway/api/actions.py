@@ -9,14 +9,15 @@ from typing import Final
 from aiohttp import web
 
 from offchain.gateway.api import problems
-from offchain.gateway.api.action import ApiAction, ApiParts, Budget
+from offchain.gateway.api.action import ApiAction, ApiParts, Budget, FileAnswer
 from offchain.gateway.api.client_limits import ClientLimits
 from offchain.gateway.api.monitoring import MONITORING_ACTIONS
 from offchain.gateway.api.notifications import NOTIFICATION_ACTIONS
 from offchain.gateway.api.sign_in_actions import SIGN_IN_ACTIONS
+from offchain.gateway.api.statements import STATEMENT_ACTIONS
 from offchain.gateway.api.wallet_actions import WALLET_ACTIONS
 
-ACTIONS: Final = (*SIGN_IN_ACTIONS, *NOTIFICATION_ACTIONS, *MONITORING_ACTIONS, *WALLET_ACTIONS)
+ACTIONS: Final = (*SIGN_IN_ACTIONS, *NOTIFICATION_ACTIONS, *MONITORING_ACTIONS, *STATEMENT_ACTIONS, *WALLET_ACTIONS)
 MOST_BODY: Final = max(action.most_body for action in ACTIONS)
 """Bytes of the body of any request."""
 _COMPRESSED_FROM: Final = 1_024
@@ -64,7 +65,10 @@ class ActionHandlers:
             asked = action.asked.model_validate_json(body)
         else:
             asked = action.asked.model_validate({**request.match_info, **request.query})
-        text = (await action.act(self._parts, who, asked)).model_dump_json()
+        found = await action.act(self._parts, who, asked)
+        if isinstance(found, FileAnswer):
+            return _as_file(found)
+        text = found.model_dump_json()
         made = web.json_response(text=text, status=action.status, headers={"Cache-Control": "no-store"})
         if len(text) >= _COMPRESSED_FROM and not action.needs_token:
             made.enable_compression()
@@ -83,6 +87,13 @@ class ActionHandlers:
         if (request.content_length or 0) > action.most_body:
             raise web.HTTPRequestEntityTooLarge(action.most_body, request.content_length or 0)
         return None
+
+
+def _as_file(answer: FileAnswer) -> web.Response:
+    headers = {"Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{answer.name}"'}
+    made = web.Response(body=answer.data, content_type=answer.content_type, headers=headers)
+    made.enable_compression()
+    return made
 
 
 def _too_many(detail: str) -> web.Response:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from pydantic import Discriminator, Field, Tag
 
 from offchain.gateway.api.parameters import AccountId, Name, Number, Parameters
+from offchain.services.submit_checks import MOST_IN_ARRAY
 
 MOST_MANIFEST = 16_384
 """Characters; the chain stores as many bytes."""
@@ -37,11 +38,14 @@ Variables = Annotated[
 
 
 class TaskSubmit(Parameters):
-    """Submit the task that a manifest describes."""
+    """Submit the task that a manifest describes, or an array of such jobs."""
 
     action: Literal["task.submit"]
     manifest: ManifestText
     variables: Annotated[Variables, Field(default_factory=dict)]
+    count: Annotated[
+        int, Field(ge=1, le=MOST_IN_ARRAY, description="Number of tasks; more than 1 for jobs only. Each has an index.")
+    ] = 1
 
 
 class TaskStop(Parameters):

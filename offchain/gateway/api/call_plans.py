@@ -13,7 +13,7 @@ from offchain.gateway.api.chain_access import ChainAccess, SigningChain
 from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.planner import PlacementPlanner
 from offchain.ports import Call
-from offchain.schema.chain_types._generated_chain import Ask, GpuPrice, calls
+from offchain.schema.chain_types._generated_chain import Ask, GpuPrice
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
 from offchain.services import dispute_calls, provider_calls, tenant_calls
@@ -37,7 +37,9 @@ _OfTask = Callable[[SigningChain, TaskView, Any], Awaitable[list[Call]]]
 class CallPlanner:
     """Plans calls for an account. Raises CheckFailed where no call can be made, BadValue and ManifestError."""
 
-    def __init__(self, access: ChainAccess, placement: PlacementPlanner, unsettled: UnsettledLeases) -> None:
+    def __init__(
+        self, access: ChainAccess[SigningChain], placement: PlacementPlanner, unsettled: UnsettledLeases
+    ) -> None:
         self._access = access
         self._placement = placement
         self._unsettled = unsettled
@@ -80,11 +82,12 @@ class CallPlanner:
 
     async def _submit(self, account: str, asked: ask.TaskSubmit) -> PlannedCall:
         task = await self._placement.read(asked.manifest, asked.variables)
-        found = await self._placement.check(task, account, forecast=False)
+        found = await self._placement.check(task, account, forecast=False, count=asked.count)
         spec, manifest = task.spec, task.manifest
         pods = counted(spec.pods_max, "pod")
+        what = "a" if asked.count == 1 else f"{asked.count} tasks, each a"
         about = (
-            f"Submit a {manifest.kind} of {pods} with the image {manifest.main.image.reference}. At most "
+            f"Submit {what} {manifest.kind} of {pods} with the image {manifest.main.image.reference}. At most "
             f"{format_amount(spec.max_rate_per_hour)} an hour and pod; up to {format_amount(task.deposit)} deposited."
         )
         unchecked = CheckFailed(
@@ -93,7 +96,7 @@ class CallPlanner:
             code="not_checked",
         )
         refusals = (unchecked,) if found is None else found.refusals
-        return PlannedCall(calls.tasks_submit(spec=spec, manifest=task.text), about, refusals)
+        return PlannedCall(tenant_calls.submit(spec, task.text, asked.count), about, refusals)
 
 
 async def _of_hosts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from offchain.adapters.chain.block_bodies import BlockExtrinsic
 from offchain.adapters.chain.runtime import ChainRuntime
@@ -55,17 +55,20 @@ class NodeSlow(TheirError):  # noqa: N818
     code = "node_slow"
 
 
-class ChainAccess:
+C = TypeVar("C", bound=ChainPort)
+
+
+class ChainAccess(Generic[C]):
     """Access to a chain for strangers: :data:`AT_ONCE` requests of the API use it at a time, others wait."""
 
-    def __init__(self, chain: SigningChain, *, at_once: int = AT_ONCE, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, chain: C, *, at_once: int = AT_ONCE, limit_s: float = LIMIT_S) -> None:
         self._chain = chain
         self._slots = asyncio.Semaphore(at_once)
         self._limit_s = limit_s
         self._asked = 0
 
     @contextlib.asynccontextmanager
-    async def use(self) -> AsyncIterator[SigningChain]:
+    async def use(self) -> AsyncIterator[C]:
         """Yield the chain. Raises NodeBusy, and NodeSlow where the block takes longer than the limit."""
         if self._asked >= MOST_WAITING:
             raise NodeBusy(f"{MOST_WAITING} requests to the node wait, which is the limit.", "Try again in a minute.")

@@ -62,7 +62,7 @@ class ExtrinsicRefused(RefusedError):  # noqa: N818
 class WalletExtrinsicsApi:
     """Builds and submits extrinsics, and describes calls. It holds no keys."""
 
-    def __init__(self, access: ChainAccess, planner: CallPlanner) -> None:
+    def __init__(self, access: ChainAccess[SigningChain], planner: CallPlanner) -> None:
         self._access = access
         self._planner = planner
         self._described: tuple[ChainRuntime, list[made.CallResource]] | None = None

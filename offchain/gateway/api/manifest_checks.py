@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from offchain.gateway.api import manifest_models as made
-from offchain.gateway.api.chain_access import ChainAccess, final_block
+from offchain.gateway.api.chain_access import ChainAccess, SigningChain, final_block
 from offchain.gateway.api.models import BlockReference
 from offchain.gateway.api.planner import PlacementPlanner, PlannedTask, ReadManifest
 from offchain.gateway.api.problems import errors_of
@@ -17,7 +17,7 @@ _NO_TIME = "The planner had no time: try again in a minute."
 class ManifestChecks:
     """Checks of manifests."""
 
-    def __init__(self, access: ChainAccess, planner: PlacementPlanner) -> None:
+    def __init__(self, access: ChainAccess[SigningChain], planner: PlacementPlanner) -> None:
         self._access = access
         self._planner = planner
 

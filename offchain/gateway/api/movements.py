@@ -52,10 +52,16 @@ def movements(db: IndexDatabase, asked: ask.MovementsOfAccount) -> models.Page[m
     return models.Page[models.MovementResource](as_of=as_of(db), data=_models(db, asked.account, found), next=after)
 
 
+def movements_until(
+    db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageRequest, last_block: int
+) -> list[models.MovementResource]:
+    """Return a page of movements up to a block. The key of a movement is its block and index."""
+    return _models(db, asked.account, account_movements(db, asked.account, request, *_bounds(db, asked, last_block)))
+
+
 def _export(db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageRequest, last_block: int) -> CsvPart:
-    found = account_movements(db, asked.account, request, *_bounds(db, asked, last_block))
-    made = _models(db, asked.account, found)
-    return CsvPart([_cells(one) for one in made], _key(found[-1].movement) if found else None)
+    found = movements_until(db, asked, request, last_block)
+    return CsvPart([_cells(one) for one in found], (found[-1].block, found[-1].index) if found else None)
 
 
 def _end(db: IndexDatabase, asked: ask.MovementsOfAccount, request: PageRequest, last_block: int) -> Key | None:

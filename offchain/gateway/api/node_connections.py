@@ -1,9 +1,10 @@
-"""The connections of the API to a node: one for short requests, one for the planner's thread."""
+"""The connections of the API to a node: for short requests, for the planner's thread, and for states and proofs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.gateway.api.action import NodeParts
 from offchain.gateway.api.call_plans import CallPlanner, UnsettledLeases
 from offchain.gateway.api.chain_access import ChainAccess, SigningChain
@@ -11,22 +12,32 @@ from offchain.gateway.api.extrinsics import WalletExtrinsicsApi
 from offchain.gateway.api.manifest_checks import ManifestChecks
 from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.planner import PlacementPlanner
+from offchain.gateway.api.state import StateApi
 
 
 class NodeConnections:
     """Opens connections when they are first needed. Use :meth:`close` at the end."""
 
-    def __init__(self, open_chain: Callable[[], SigningChain], unsettled: UnsettledLeases) -> None:
+    def __init__(
+        self,
+        open_chain: Callable[[], SigningChain],
+        unsettled: UnsettledLeases,
+        open_proofs: Callable[[], ProofChain] | None = None,
+    ) -> None:
         self._chain = open_chain()
         self._planner = PlacementPlanner(open_chain)
+        self._state = None if open_proofs is None else StateApi(open_proofs)
         access = ChainAccess(self._chain)
         self.parts = NodeParts(
             WalletExtrinsicsApi(access, CallPlanner(access, self._planner, unsettled)),
             ManifestChecks(access, self._planner),
             NodeRecordsApi(access),
+            self._state,
         )
 
     async def close(self) -> None:
-        """Close both connections."""
+        """Close all connections."""
         await self._planner.close()
+        if self._state is not None:
+            await self._state.close()
         await self._chain.close()

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
+from offchain.adapters.chain.json_calls import json_value
 from offchain.adapters.chain.typed import GantryChain
 from offchain.errors import OurError
 from offchain.gateway.api import node_models as made
 from offchain.gateway.api.answers import NotFound
-from offchain.gateway.api.chain_access import ChainAccess, final_block
+from offchain.gateway.api.chain_access import ChainAccess, SigningChain, final_block
 from offchain.gateway.api.history import exact
 from offchain.gateway.api.models import ResourceAnswer
 from offchain.schema.chain_types._generated_chain import BillingUnit
@@ -33,7 +34,7 @@ class ExtrinsicTooLarge(OurError):  # noqa: N818
 class NodeRecordsApi:
     """Reads records and blocks of a node."""
 
-    def __init__(self, access: ChainAccess) -> None:
+    def __init__(self, access: ChainAccess[SigningChain]) -> None:
         self._access = access
 
     async def terms(self, asked: made.TermsOfTask) -> ResourceAnswer[made.TaskTermsResource]:
@@ -104,18 +105,7 @@ class NodeRecordsApi:
             hash=f"0x{found.hash.hex()}",
             call=f"{found.call.pallet}.{found.call.function}",
             signer=found.signer,
-            args=exact(_plain(found.call.args)),
+            args=exact(json_value(found.call.args)),
             runtime_known=found.runtime_known,
         )
         return ResourceAnswer[made.ExtrinsicCallResource](as_of=as_of, data=data)
-
-
-def _plain(value: Any) -> Any:
-    """Return a plain value as JSON: bytes as 0x and hexadecimal digits, tuples as arrays."""
-    if isinstance(value, (bytes, bytearray)):
-        return f"0x{bytes(value).hex()}"
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return value

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from offchain.gateway.api.action import ApiAction
+from offchain.gateway.api.action import ApiAction, FileAnswer
 from offchain.gateway.api.actions import ACTIONS
 from offchain.gateway.api.endpoints import ENDPOINTS, STREAM_PATH, ApiEndpoint, in_path
 from offchain.gateway.api.models import EventResource, ProblemDocument
@@ -49,7 +49,8 @@ def document_text() -> str:
 def document() -> dict[str, Any]:
     """Return the document as JSON values."""
     answers: list[type[BaseModel]] = [
-        *(one.answer for one in (*ENDPOINTS, *ACTIONS)),
+        *(one.answer for one in ENDPOINTS),
+        *(one.answer for one in ACTIONS if issubclass(one.answer, BaseModel)),
         EventResource,
         ProblemDocument,
     ]
@@ -104,7 +105,12 @@ def _operation(endpoint: ApiEndpoint) -> dict[str, Any]:
 
 
 def _action_operation(action: ApiAction) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference(action.answer)}}
+    content: dict[str, Any]
+    if issubclass(action.answer, FileAnswer):
+        kind = "application/pdf" if action.path.endswith(".pdf") else "application/octet-stream"
+        content = {kind: {"schema": {"type": "string", "format": "binary"}}}
+    else:
+        content = {"application/json": {"schema": _reference(action.answer)}}
     more = _PROBLEMS_OF_ACTIONS if action.budget == "sign_in" else _PROBLEMS_OF_ACTIONS | _PROBLEMS_OF_WALLETS
     operation: dict[str, Any] = {
         "operationId": action.name,

@@ -108,13 +108,16 @@ class PlacementPlanner:
                 f"The manifest was not read within {self._limit_s:g} s: others are before it.", "Try again in a minute."
             ) from None
 
-    async def check(self, task: ReadManifest, account: str | None, *, forecast: bool) -> PlannedTask | None:
+    async def check(
+        self, task: ReadManifest, account: str | None, *, forecast: bool, count: int = 1
+    ) -> PlannedTask | None:
         """Return what the chain and the schedulers would refuse, and with `forecast` when the task would start.
 
-        None if there was no time. Raises PlannerBusy, and the errors of the chain.
+        `count`: tasks that are submitted together. None if there was no time. Raises PlannerBusy, and the errors of the
+        chain.
         """
         try:
-            return await self._run(self._check(task, account, forecast=forecast))
+            return await self._run(self._check(task, account, forecast=forecast, count=count))
         except TimeoutError:
             return None
 
@@ -156,7 +159,7 @@ class PlacementPlanner:
             self._thread.start()
         return self._loop
 
-    async def _check(self, task: ReadManifest, account: str | None, *, forecast: bool) -> PlannedTask:
+    async def _check(self, task: ReadManifest, account: str | None, *, forecast: bool, count: int) -> PlannedTask:
         if self._turns is None:
             self._turns = asyncio.Lock()
         async with self._turns:
@@ -164,7 +167,7 @@ class PlacementPlanner:
             tenant = account or _ANYBODY
             hosts = tuple(snapshot.hosts.values())
             terms = await read_terms(self._connection(), tenant, at.hash)
-            refusals = _refusals(task, tenant, replace(terms, hosts=hosts), with_funds=account is not None)
+            refusals = _refusals(task, tenant, replace(terms, hosts=hosts), count, with_funds=account is not None)
             report = None
             if forecast:
                 report = await report_at(GantryChain(self._connection()), snapshot, task.spec, tenant)
@@ -196,11 +199,13 @@ class PlacementPlanner:
             self._reading = None
 
 
-def _refusals(task: ReadManifest, tenant: str, found: TaskConditions, *, with_funds: bool) -> tuple[CheckFailed, ...]:
+def _refusals(
+    task: ReadManifest, tenant: str, found: TaskConditions, count: int, *, with_funds: bool
+) -> tuple[CheckFailed, ...]:
     """Return what the checks before a submission find, all of it."""
     failed: list[CheckFailed] = []
     checks: tuple[Callable[[], object], ...] = (
-        *term_checks(task.spec, len(task.text), found),
+        *term_checks(task.spec, len(task.text), found, count),
         partial(check_hosts, task.spec, found.hosts, tenant),
     )
     for check in checks:

@@ -32,6 +32,9 @@ _STATUSES: Final = {
     "sign_in_off": HTTPStatus.NOT_FOUND,
     "no_node": HTTPStatus.NOT_FOUND,
     "monitoring_off": HTTPStatus.NOT_FOUND,
+    "no_pdf": HTTPStatus.NOT_FOUND,
+    "state_pruned": HTTPStatus.GONE,
+    "proof_refused": HTTPStatus.CONFLICT,
 }
 """Other refusals are conflicts; all other errors are of this side, and pass (the index is away, halted, not ready)."""
 _RETRY_S: Final = {HTTPStatus.TOO_MANY_REQUESTS: 1, HTTPStatus.SERVICE_UNAVAILABLE: 5}

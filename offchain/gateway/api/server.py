@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.local_http import HEAD_BYTES, http_url
 from offchain.adapters.metrics.prometheus_api import PrometheusApi
@@ -43,6 +44,7 @@ from offchain.gateway.api.report_models import ReportOf
 from offchain.gateway.api.reports import report_answer
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import SignInStore
+from offchain.gateway.api.statements import StatementsApi
 from offchain.indexer.queries import unsettled_leases
 from offchain.schema.manifest.types import ManifestError
 from offchain.services.log import EventLog
@@ -95,6 +97,7 @@ class ApiServer:
     """Serves an index, and calls for wallets to sign.
 
     `open_chain`: returns a connection to a node; None: no node. `relay`: of the gateway, for pages; None: no relay.
+    `open_proofs`: returns a connection for the states of blocks and their proofs; None: there are none.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class ApiServer:
         settings: ApiSettings,
         open_chain: Callable[[], SigningChain] | None = None,
         relay: RelaySockets | None = None,
+        open_proofs: Callable[[], ProofChain] | None = None,
     ) -> None:
         self._settings = settings
         self.answers: Counter[tuple[str, str]] = Counter()
@@ -120,9 +124,12 @@ class ApiServer:
             if settings.prometheus is not None:
                 monitoring = MonitoringApi(self._readers, sign_in, PrometheusApi(settings.prometheus))
         self._monitoring = monitoring
-        self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled)
+        self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled, open_proofs)
         node = None if self._node is None else self._node.parts
-        self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values, notifications, monitoring))
+        statements = StatementsApi(self._readers)
+        self._actions = ActionHandlers(
+            ApiParts(sign_in, node, settings.template_values, notifications, monitoring, statements)
+        )
         self._relay = relay
         self._cors = CorsPolicy(settings.origins)
         self._console = ConsoleFiles(settings.console)

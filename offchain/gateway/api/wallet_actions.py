@@ -6,8 +6,8 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from offchain.gateway.api import manifest_models, node_models, wallet_models
-from offchain.gateway.api.action import LARGE_BODY, ApiAction
+from offchain.gateway.api import manifest_models, node_models, state_models, wallet_models
+from offchain.gateway.api.action import LARGE_BODY, ApiAction, FileAnswer
 from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.parameters import NoParameters
 from offchain.gateway.api.templates import templates
@@ -91,6 +91,28 @@ WALLET_ACTIONS: Final = (
         NoParameters,
         one_answer_of(node_models.ValidatorList),
         lambda api, _, __: api.records.validators(),
+    ),
+    ApiAction(
+        "GET",
+        "/v1/state",
+        "state",
+        "Stored values of a task, lease, account, host or storage item at a final block, raw and decoded.",
+        state_models.StateChoice,
+        one_answer_of(state_models.StateResource),
+        lambda api, _, asked: api.state.state(asked),
+        is_costly=True,
+        budget="state",
+    ),
+    ApiAction(
+        "GET",
+        "/v1/state/proof",
+        "state_proof",
+        "The proof of these values from genesis as a file, which `gantry audit verify` checks offline.",
+        state_models.StateChoice,
+        FileAnswer,
+        lambda api, _, asked: api.state.proof(asked),
+        is_costly=True,
+        budget="proof",
     ),
     ApiAction(
         "GET",

@@ -21,10 +21,13 @@ from offchain.cli.kit.host_connection import (
 from offchain.cli.tenant.follow import follow, until_running
 from offchain.cli.tenant.manifest import substituted
 from offchain.cli.tenant.submit import check_task, send_task
-from offchain.ports import BlockRef, ChainPort, Signer
+from offchain.errors import BadKey
+from offchain.ports import BlockRef, Call, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import Vote, calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.values import check_address
+from offchain.services import provider_calls, tenant_calls
 from offchain.services.dispute_view import DisputeView, read_dispute_view
 from offchain.services.record_views import TaskView, read_task
 from offchain.services.sealed_delivery import deliver_sealed, policy_of_task
@@ -89,6 +92,41 @@ class AsyncNetwork:
         await check_task(self._chain, spec, text, self._signer, anyway=anyway, notify=notify)
         number, block = await send_task(self._chain, spec, text, self._signer, quiet=True)
         return AsyncTask(self._chain, self._signer, number, block)
+
+    async def submit_array(
+        self, manifest: str | Path | bytes, count: int, *, anyway: bool = False, notify: Notify = _ignore
+    ) -> list[AsyncTask]:
+        """Submit 1 to 4,096 jobs of one manifest together, and return them in the order of their indices.
+
+        Each is a task of its own, whose program finds its index, from 0, in GANTRY_ARRAY_INDEX. Otherwise as
+        :meth:`submit`.
+        """
+        text = _text_of(manifest)
+        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
+        await check_task(self._chain, spec, text, self._signer, anyway=anyway, notify=notify, count=count)
+        first, block = await send_task(self._chain, spec, text, self._signer, quiet=True, count=count)
+        return [AsyncTask(self._chain, self._signer, first + index, block) for index in range(count)]
+
+    async def transfer(self, to: str, amount: int) -> None:
+        """Transfer coins to an address. `amount`: base units of 10⁻¹² GTY. Raises GantryError if they are missing."""
+        (call,) = await tenant_calls.transfer(self._chain, self.account, _address(to), amount)
+        await session.send(self._chain, call, self._signer, quiet=True)
+
+    async def faucet(self, amount: int) -> None:
+        """Get coins on a development chain, from //Alice. `amount`: base units of 10⁻¹² GTY. Raises GantryError."""
+        source = accounts.open_account(accounts.FAUCET, None)
+        (call,) = await tenant_calls.faucet(self._chain, source.address, self.account, amount)
+        await session.send(self._chain, call, source, quiet=True)
+
+    async def reclaim(self, lease: int) -> int:
+        """Take the resources of a lease of a host of this account back, with notice to the tenant.
+
+        Return the chain's time at which the notice is over and the lease ends, Unix ms. Services and rentals only.
+        Raises GantryError for the lease of a job, of another provider's host, and one that has ended or has notice.
+        """
+        call = await provider_calls.reclaim(self._chain, lease, self.account)
+        included = await session.send(self._chain, call, self._signer, quiet=True)
+        return int(included.event("Leases", "ReclaimNoticed").fields["reclaim_at"])
 
     async def task(self, number: int) -> AsyncTask:
         """Return a task that was submitted before. Raises GantryError if the chain does not have it."""
@@ -209,6 +247,38 @@ class AsyncTask:
             ),
         )
 
+    async def accept(self) -> None:
+        """Accept the results: the hosts are paid at once, and cannot be disputed any more. Raises GantryError."""
+        await self._send(tenant_calls.accept(await self._own()))
+
+    async def rate(self, stars: int, *, pod: int | None = None) -> None:
+        """Rate the hosts of the settled task with 1 to 5 stars, once. `pod`: only its host. Raises GantryError."""
+        await self._send(tenant_calls.rate(await self._own(), stars, pod))
+
+    async def keep(self, ms: int, *, max_rate_per_hour: int | None = None) -> None:
+        """Keep the volumes of an ended rental for `ms` milliseconds longer, at the host's price.
+
+        `max_rate_per_hour`: the highest price in base units; None: what the host asks now. Raises GantryError.
+        """
+        await self._send(await tenant_calls.keep(self._chain, await self._own(), ms, max_rate_per_hour))
+
+    async def release(self) -> None:
+        """Release the volumes of an ended rental: its host deletes them. Raises GantryError."""
+        await self._send(tenant_calls.release(await self._own()))
+
+    async def attach(self, *, notify: Notify = _ignore) -> AsyncGenerator[bytes, None]:
+        """Yield the output of the first pod from its beginning, in pieces, once it runs, until the pod has ended."""
+        await self.wait_running(notify=notify)
+        async with contextlib.aclosing(self.logs(follow=True)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _own(self) -> TaskView:
+        return await tenant_calls.own_task(self._chain, self.number, self._signer.address)
+
+    async def _send(self, several: list[Call]) -> None:
+        await session.send(self._chain, tenant_calls.as_batch(several), self._signer, quiet=True)
+
     async def open_dispute(
         self, *, pod: int | None = None, files: Sequence[str | Path] = (), notify: Notify = _ignore
     ) -> OpenedDispute:
@@ -269,3 +339,10 @@ def _text_of(manifest: str | Path | bytes) -> bytes:
     if isinstance(manifest, str) and "\n" in manifest:
         return manifest.encode()
     return substituted(str(manifest))
+
+
+def _address(text: str) -> str:
+    try:
+        return check_address(text)
+    except ValueError as error:
+        raise BadKey(f"{error}.", "Give the SS58 address of an account.") from None

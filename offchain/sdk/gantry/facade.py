@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -73,6 +73,25 @@ class Network:
         """See :meth:`gantry.AsyncNetwork.submit`."""
         return RemoteTask(self._runner, self._run(self._open.submit(manifest, anyway=anyway, notify=notify)))
 
+    def submit_array(
+        self, manifest: str | Path | bytes, count: int, *, anyway: bool = False, notify: Notify = _ignore
+    ) -> list[RemoteTask]:
+        """See :meth:`gantry.AsyncNetwork.submit_array`."""
+        made = self._run(self._open.submit_array(manifest, count, anyway=anyway, notify=notify))
+        return [RemoteTask(self._runner, one) for one in made]
+
+    def transfer(self, to: str, amount: int) -> None:
+        """See :meth:`gantry.AsyncNetwork.transfer`."""
+        self._run(self._open.transfer(to, amount))
+
+    def faucet(self, amount: int) -> None:
+        """See :meth:`gantry.AsyncNetwork.faucet`."""
+        self._run(self._open.faucet(amount))
+
+    def reclaim(self, lease: int) -> int:
+        """See :meth:`gantry.AsyncNetwork.reclaim`."""
+        return self._run(self._open.reclaim(lease))
+
     def task(self, number: int) -> RemoteTask:
         """See :meth:`gantry.AsyncNetwork.task`."""
         return RemoteTask(self._runner, self._run(self._open.task(number)))
@@ -116,8 +135,33 @@ class RemoteTask:
 
     def logs(self, pod: int = 0, *, follow: bool = False, service: str | None = None) -> Iterator[bytes]:
         """See :meth:`gantry.AsyncTask.logs`."""
-        pieces = self._task.logs(pod, follow=follow, service=service)
+        return self._pieces(self._task.logs(pod, follow=follow, service=service))
 
+    def bill(self) -> TaskCost:
+        """See :meth:`gantry.AsyncTask.bill`."""
+        return self._runner.run(self._task.bill())
+
+    def accept(self) -> None:
+        """See :meth:`gantry.AsyncTask.accept`."""
+        self._runner.run(self._task.accept())
+
+    def rate(self, stars: int, *, pod: int | None = None) -> None:
+        """See :meth:`gantry.AsyncTask.rate`."""
+        self._runner.run(self._task.rate(stars, pod=pod))
+
+    def keep(self, ms: int, *, max_rate_per_hour: int | None = None) -> None:
+        """See :meth:`gantry.AsyncTask.keep`."""
+        self._runner.run(self._task.keep(ms, max_rate_per_hour=max_rate_per_hour))
+
+    def release(self) -> None:
+        """See :meth:`gantry.AsyncTask.release`."""
+        self._runner.run(self._task.release())
+
+    def attach(self, *, notify: Notify = _ignore) -> Iterator[bytes]:
+        """See :meth:`gantry.AsyncTask.attach`."""
+        return self._pieces(self._task.attach(notify=notify))
+
+    def _pieces(self, pieces: AsyncGenerator[bytes, None]) -> Iterator[bytes]:
         async def following() -> bytes | None:
             return await anext(pieces, None)
 
@@ -132,10 +176,6 @@ class RemoteTask:
     ) -> tuple[int, ...]:
         """See :meth:`gantry.AsyncTask.deliver`."""
         return self._runner.run(self._task.deliver(name, data, pod=pod, test_root=test_root))
-
-    def bill(self) -> TaskCost:
-        """See :meth:`gantry.AsyncTask.bill`."""
-        return self._runner.run(self._task.bill())
 
     def open_dispute(
         self, *, pod: int | None = None, files: Sequence[str | Path] = (), notify: Notify = _ignore

@@ -15,8 +15,10 @@ from offchain.core.pricing import deposit
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.durations import HOUR_MS
+from offchain.services.audit_facts import AuditFacts
+from offchain.services.audit_verifier import verify_file
 from tests.support.console_browser import PATIENCE_MS, Console, browser, console
-from tests.support.console_network import TENANT, ConsoleNetwork, console_network
+from tests.support.console_network import PROVIDER, TENANT, ConsoleNetwork, console_network
 from tests.support.real_chain import GTY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -270,3 +272,53 @@ async def test_an_address_that_is_none_is_said(here: Console) -> None:
     await here.page.get_by_label("Provider (address)").fill("5Nobody")
     await here.page.get_by_label("Provider (address)").press("Enter")
     await expect(here.page.get_by_role("alert")).to_contain_text("“5Nobody” is no address.")
+
+
+# --- the state at a block ------------------------------------------------------------------------------------------
+
+
+async def saved_proof(page: Page, net: ConsoleNetwork) -> AuditFacts:
+    """Save the proof of the values on the page, and verify it with nothing but the genesis hash."""
+    async with page.expect_download(timeout=PATIENCE_MS) as saving:
+        await page.get_by_role("button", name="Save the proof").click()
+    saved = await saving.value
+    await expect(page.get_by_text("Verify it offline")).to_be_visible()
+    await expect(page.get_by_text(f"gantry audit verify {saved.suggested_filename}")).to_be_visible()
+    file = await saved.path()
+    return (await verify_file(file.read_bytes(), await net.chain.link.genesis_hash())).facts
+
+
+async def test_the_state_of_a_task_at_a_block_is_shown_and_its_proof_saved(here: Console, net: ConsoleNetwork) -> None:
+    task = await net.place("service", ", pods: {min: 1, max: 3}")
+    page = here.page
+    await here.go(f"/tasks/{task}")
+    await page.get_by_role("link", name="State at a block").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("State at a block")
+    record = page.get_by_role("article", name="Tasks.Tasks")
+    await expect(record).to_contain_text(TENANT.address)
+    facts = await saved_proof(page, net)
+    (proven,) = facts.tasks
+    assert (proven.id, proven.record.tenant) == (task, TENANT.address)
+    # Before the task was submitted it is absent, and that is proven, too.
+    await page.get_by_label("Block: number or hash").fill("1")
+    await page.get_by_role("button", name="Show", exact=True).click()
+    await expect(record).to_contain_text("nothing")
+    facts = await saved_proof(page, net)
+    assert (facts.tasks, facts.subject.numbers) == ((), (task,))
+
+
+async def test_a_storage_item_is_shown_by_its_keys(here: Console, net: ConsoleNetwork) -> None:
+    page = here.page
+    await here.go("/state")
+    await page.get_by_role("combobox").select_option("Storage item")
+    await page.get_by_role("textbox", name="Pallet").fill("System")
+    await page.get_by_role("textbox", name="Item", exact=True).fill("Account")
+    await page.get_by_role("textbox", name=re.compile("^Keys")).fill(f"{TENANT.address}\n{PROVIDER.address}")
+    await page.get_by_role("button", name="Show", exact=True).click()
+    await expect(page.get_by_role("article", name="System.Account")).to_have_count(2)
+    facts = await saved_proof(page, net)
+    assert {value.keys[0] for value in facts.storage} == {TENANT.address, PROVIDER.address}
+    await page.get_by_role("textbox", name="Item", exact=True).fill("Nothing")
+    await page.get_by_role("button", name="Show", exact=True).click()
+    await expect(page.get_by_role("alert")).to_contain_text("no storage item Nothing")
+    assert await here.axe() == []

@@ -11,7 +11,8 @@ import pytest
 from offchain.cli.main import main
 from offchain.core.proofs.subject import task_subject
 from offchain.schema.chain_types.ids import lease_id
-from tests.support.proof_samples import HOST, PAID, TASK, TENANT, SampleChain, without_genesis
+from offchain.services.audit_facts import subject_of_storage
+from tests.support.proof_samples import HOST, PAID, RUNTIME, TASK, TENANT, SampleChain, without_genesis
 
 SAMPLE = SampleChain()
 GENESIS = "0x" + SAMPLE.genesis.hash.hex()
@@ -146,3 +147,21 @@ def test_an_absent_task_is_told_in_words(tmp_path: Path, capsys: pytest.CaptureF
         status, out, _ = run(capsys, "audit", "verify", path, "--genesis", GENESIS)
         assert status == 0
         assert f"Task {number} is not in this state: {words}." in out
+
+
+def test_stored_values_are_printed_with_their_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "account.proof"
+    subject = subject_of_storage(RUNTIME, "System", "Account", [(TENANT,), (HOST,)])
+    entry = RUNTIME.entry("System", "Account")
+    keys = [RUNTIME.storage_key(entry, (account,)) for account in (TENANT, HOST)]
+    path.write_bytes(SAMPLE.proof([*SAMPLE.task_keys()[:5], *keys], subject).encode())
+    status, out, _ = run(capsys, "audit", "verify", path, "--genesis", GENESIS)
+    assert status == 0
+    raw = SAMPLE.state[keys[0]]
+    assert f"{len(raw)} bytes, 0x{raw.hex()}" in out
+    assert "Default" in out
+    assert "nothing" in out
+    status, out, _ = run(capsys, "audit", "verify", path, "--genesis", GENESIS, "--json")
+    found = {value["keys"][0]: value for value in json.loads(out)["values"]}
+    assert (found[TENANT]["raw"], found[HOST]["raw"]) == (f"0x{raw.hex()}", None)
+    assert found[TENANT]["value"]["data"]["free"] == RUNTIME.decode(entry.value, raw)["data"]["free"]

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import sys
 
 import pytest
 from sqlalchemy import text
@@ -9,6 +10,7 @@ from offchain.cli import main as cli
 from offchain.indexer.engines import open_index
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
+from tests.support.pdf_text import pdf_text
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +119,46 @@ def test_unknown_subjects_and_wrong_options_are_reported(history, tmp_path):
     code, _, err = history("events", "--index", "postgresql://me:secret@db/gantry")
     assert code == 2
     assert "secret" not in err
+
+
+def test_a_statement_is_written_as_pdf_and_csv(history, tmp_path):
+    pdf, table = tmp_path / "coins.pdf", tmp_path / "coins.csv"
+    code, out, err = history("statement", TENANTS[0], "-o", pdf)
+    assert code == 0, err
+    assert f"of {TENANTS[0]} up to block 39" in out
+    _, out, _ = history("statement", TENANTS[0], "-o", table, "--json")
+    told = json.loads(out)
+    found = rows(table.read_text())
+    assert (told["movements"], told["block"], told["bytes"]) == (len(found), 39, table.stat().st_size)
+    text = pdf_text(pdf.read_bytes())
+    assert found
+    assert all(f" {row['block']}.{row['index']} " in text for row in found)
+    before = pdf.read_bytes()
+    history("statement", TENANTS[0], "-o", pdf)
+    assert pdf.read_bytes() == before
+    day = found[-1]["time"][:10]
+    history("statement", TENANTS[0], "--from", day, "--to", day, "-o", table)
+    assert rows(table.read_text()) == [row for row in found if row["time"].startswith(day)]
+    history("statement", TENANTS[0], "--from", "2001-01-01", "-o", table)
+    assert rows(table.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (TENANTS[0],),
+        (TENANTS[0], "-o", "coins.xls"),
+        (TENANTS[0], "-o", "coins.csv", "--from", "1.2.2026"),
+        (TENANTS[0], "-o", "coins.csv", "--from", "2026-02-02", "--to", "2026-02-01"),
+        ("nobody", "-o", "coins.csv"),
+    ],
+)
+def test_malformed_arguments_of_a_statement_are_usage_errors(history, arguments):
+    assert history("statement", *arguments)[0] == 2
+
+
+def test_a_statement_without_the_package_says_what_to_install(history, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fpdf", None)
+    code, _, err = history("statement", TENANTS[0], "-o", tmp_path / "coins.pdf")
+    assert (code, "gantry[statements]" in err) == (1, True)
+    assert not (tmp_path / "coins.pdf").exists()

@@ -11,7 +11,15 @@ from offchain.adapters.chain.runtime import storage_prefix
 from offchain.core.proofs import proof_file
 from offchain.core.proofs.checkpoint import decode_checkpoint
 from offchain.core.proofs.proof_file import MAGIC, AuthorityLink, decode_proof
-from offchain.core.proofs.subject import ProofSubject, SubjectKind, leases_subject, task_subject
+from offchain.core.proofs.reader import ProofReader
+from offchain.core.proofs.subject import (
+    ProofSubject,
+    SubjectKind,
+    leases_subject,
+    read_subject,
+    storage_subject,
+    task_subject,
+)
 from offchain.core.proofs.verification import AUTHORITIES_KEY, verify_proof
 from offchain.errors import BadValue, ProofRefused
 from tests.support.proof_samples import (
@@ -240,7 +248,31 @@ def test_lists_without_end_are_refused_before_they_are_read():
     assert "a trie node has 4294967295 bytes" in decoding(start + b"\1" + SAMPLE.genesis.raw + b"\x04" + most)
     assert "4294967295 leases" in decoding(MAGIC + b"\x01\x00\x03" + most)
     assert "1 to 256" in decoding(MAGIC + b"\x01\x00\x03\x00")
-    assert "unknown kind 4" in decoding(MAGIC + b"\x01\x00\x04")
+    assert "unknown kind 5" in decoding(MAGIC + b"\x01\x00\x05")
+    names = storage_subject("Tasks", "Params", [b""]).encode()[:-2]
+    assert "4294967295 keys" in decoding(MAGIC + b"\x01\x00" + names + most)
+    assert "a key has 4294967295 bytes" in decoding(MAGIC + b"\x01\x00" + names + b"\x04" + most)
+    assert "it has 0 keys, and 1 to 32" in decoding(MAGIC + b"\x01\x00" + names + b"\x00")
+
+
+def test_a_storage_item_is_a_subject_with_one_encoding():
+    subject = storage_subject("System", "Account", [b"b" * 32, b"a" * 32, b"b" * 32])
+    assert subject.storage is not None
+    assert subject.storage.keys == (b"a" * 32, b"b" * 32)
+    data = subject.encode()
+    assert read_subject(ProofReader(data, "test")) == subject
+    other = data.replace(b"a" * 32, b"c" * 32)
+    for wrong in (other, data.replace(b"a" * 32, b"b" * 32)):
+        assert "rising order" in decoding(MAGIC + b"\x01\x00" + wrong)
+    for name in ("Sy-tem", "S\u00ffstem", "System\0"):
+        raw = name.encode("latin-1")
+        assert "is not the name" in decoding(
+            MAGIC + b"\x01\x00\x04" + bytes([len(raw) << 2]) + raw + data[data.index(b"\x1cAccount") :]
+        )
+    with pytest.raises(ProofRefused, match="a key has 257 bytes"):
+        storage_subject("System", "Account", [bytes(257)])
+    with pytest.raises(ProofRefused, match="it has 33 keys"):
+        storage_subject("System", "Account", [bytes([number]) for number in range(33)])
 
 
 def test_leases_of_a_subject_have_one_order():

@@ -10,10 +10,11 @@ import pytest
 from offchain.adapters.keys import ss58
 from offchain.core.bill_check import BillBasis, check_bill
 from offchain.core.conservation import Reason
-from offchain.core.proofs.subject import ProofSubject, SubjectKind, leases_subject, task_subject
-from offchain.errors import ProofRefused
+from offchain.core.proofs.subject import ProofSubject, SubjectKind, leases_subject, storage_subject, task_subject
+from offchain.errors import BadValue, ProofRefused
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.chain_types.ids import lease_id
+from offchain.schema.chain_types.ids import lease_id, task_key
+from offchain.services.audit_facts import subject_of_storage
 from offchain.services.audit_verifier import verify_file
 from tests.support.chain_records import GTY, escrow, lease
 from tests.support.proof_samples import (
@@ -158,6 +159,67 @@ def test_a_host_that_is_not_registered_is_proven_absent():
     facts = verified(sample, sample.proof(keys_of(*of_host), subject)).facts
     assert facts.host is not None
     assert facts.host.record is None
+
+
+def storage_proof(sample, pallet, item, *keys):
+    """The proof of values of a storage item, made as the prover makes it."""
+    subject = subject_of_storage(RUNTIME, pallet, item, keys)
+    return sample.proof(keys_of(*((pallet, item, *key) for key in keys)), subject)
+
+
+def test_any_stored_values_are_proven_as_bytes_and_decoded():
+    sample = SampleChain()
+    found = verified(sample, storage_proof(sample, "System", "Account", (TENANT,), (PROVIDER,))).facts
+    assert (found.tasks, found.account, found.now_ms) == ((), None, NOW)
+    stored = {value.keys: value for value in found.storage}
+    tenant, provider = stored[TENANT,], stored[PROVIDER,]
+    assert tenant.raw == sample.state[tenant.storage_key]
+    assert tenant.value["data"]["free"] == 100 * GTY
+    # Nothing is stored, and the item has a default.
+    assert provider.raw is None
+    assert provider.value["data"]["free"] == 0
+
+
+def test_an_item_without_keys_is_proven_and_one_without_default_is_proven_absent():
+    sample = SampleChain()
+    (next_task,) = verified(sample, storage_proof(sample, "Tasks", "NextTaskId", ())).facts.storage
+    assert (next_task.keys, next_task.value) == ((), TASK + 1)
+    (absent,) = verified(sample, storage_proof(sample, "Tasks", "Tasks", (task_key(99),))).facts.storage
+    assert (absent.raw, absent.value) == (None, None)
+
+
+def test_nodes_for_another_key_prove_no_value():
+    sample = SampleChain()
+    honest = storage_proof(sample, "Tasks", "Tasks", (task_key(TASK),))
+    other = subject_of_storage(RUNTIME, "Tasks", "Tasks", [(task_key(99),)])
+    # The branch above proves that task 99 is absent; the nodes for task 7 prove nothing about it.
+    assert "The storage proof" in refusal(sample, replace(honest, subject=other))
+    account = subject_of_storage(RUNTIME, "System", "Account", [(TENANT,)])
+    assert "The storage proof" in refusal(sample, replace(honest, subject=account))
+
+
+@pytest.mark.parametrize(
+    ("pallet", "item", "key", "named"),
+    [
+        ("Nothing", "Here", b"", "no pallet Nothing"),
+        ("Tasks", "Nowhere", b"", "no storage item Nowhere"),
+        ("System", "Account", bytes(31), "is not the encoding of the keys of System.Account"),
+        ("System", "Account", bytes(33), "is not the encoding of the keys of System.Account"),
+        ("Tasks", "NextTaskId", b"\0", "is not the encoding of the keys of Tasks.NextTaskId"),
+    ],
+)
+def test_a_subject_that_the_runtime_does_not_have_is_refused(pallet, item, key, named):
+    sample = SampleChain()
+    found = refusal(sample, sample.proof(keys_of(), storage_subject(pallet, item, [key])))
+    assert found.startswith("The subject: ")
+    assert named in found
+
+
+def test_keys_of_a_subject_have_the_types_of_the_item():
+    with pytest.raises(BadValue, match="has 1 keys, 2 were given"):
+        subject_of_storage(RUNTIME, "System", "Account", [(TENANT, TENANT)])
+    with pytest.raises(BadValue, match="33 keys"):
+        subject_of_storage(RUNTIME, "System", "BlockHash", [(number,) for number in range(33)])
 
 
 def test_the_state_of_another_chain_with_the_same_authorities_is_refused():

@@ -53,6 +53,19 @@ export interface RequestOptions {
 
 /** Returns the JSON of an answer. Throws Problem; an AbortError where the signal ends the request. */
 export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const answer = await answered(path, options);
+  const body: unknown = await answer.json().catch(() => null);
+  if (body !== null && typeof body === "object" && "as_of" in body) noteBlock(body.as_of as BlockReference);
+  return body as T;
+}
+
+/** Returns the bytes of a file that the API serves. Throws Problem. */
+export async function requestFile(path: string): Promise<ArrayBuffer> {
+  return (await answered(path, {})).arrayBuffer();
+}
+
+/** Returns a successful answer. Throws Problem. */
+async function answered(path: string, options: RequestOptions): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (token !== null) headers["Authorization"] = `Bearer ${token}`;
   const init: RequestInit = { method: options.method ?? "GET", headers };
@@ -74,17 +87,15 @@ export async function request<T>(path: string, options: RequestOptions = {}): Pr
       null,
     );
   }
-  const body: unknown = await answer.json().catch(() => null);
   if (!answer.ok) {
-    const problem = problemOf(answer.status, body);
+    const problem = problemOf(answer.status, await answer.json().catch(() => null));
     if (token !== null && problem.code === "not_signed_in") {
       token = null;
       onRefusedToken();
     }
     throw problem;
   }
-  if (body !== null && typeof body === "object" && "as_of" in body) noteBlock(body.as_of as BlockReference);
-  return body as T;
+  return answer;
 }
 
 /** Returns the problem of an answer; one that is no problem document has its status. */

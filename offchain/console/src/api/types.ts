@@ -131,6 +131,22 @@ export interface ExtrinsicCall {
   runtime_known: boolean;
 }
 
+export interface StoredValue {
+  pallet: string;
+  item: string;
+  keys: unknown[];
+  storage_key: string;
+  raw: string | null;
+  value: unknown;
+}
+
+export interface State {
+  block: BlockReference;
+  state_root: string;
+  values: StoredValue[];
+  proof: string;
+}
+
 export interface Lease {
   lease: string;
   task: number;

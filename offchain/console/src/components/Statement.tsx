@@ -1,12 +1,15 @@
-/** A statement of an account for a time: a table to print or to save as PDF, and the CSV. */
+/** A statement of an account for a time: a table to print, the CSV, and the gateway's PDF. */
 
 import { useLocation } from "preact-iso";
+import { useState } from "preact/hooks";
+import { asProblem, requestFile, type Problem } from "../api/client.ts";
 import { useAllPages } from "../api/hooks.ts";
 import type { Movement } from "../api/types.ts";
 import { sum } from "../lib/money.ts";
+import { saveFile } from "../lib/save_file.ts";
 import { timesOf } from "../lib/statement_days.ts";
 import { apiQuery } from "../lib/url_state.ts";
-import { Load } from "./loading.tsx";
+import { Load, ProblemNotice } from "./loading.tsx";
 import { MovementTable } from "./MovementTable.tsx";
 import { Amount, Facts } from "./parts.tsx";
 
@@ -25,6 +28,7 @@ export function Statement(props: {
     MOST_PAGES,
   );
   const csv = apiQuery({ format: "csv", order: "oldest", ...times });
+  const pdf = useDownload(`/v1/accounts/${name}/statement.pdf${apiQuery(times)}`, "statement.pdf");
   return (
     <section class="stack">
       <div class="row row-end">
@@ -33,11 +37,15 @@ export function Statement(props: {
           <a class="button" href={`/v1/accounts/${name}/movements${csv}`} download="coins.csv">
             Download as CSV
           </a>
+          <button type="button" disabled={pdf.isBusy} onClick={() => void pdf.save()}>
+            Download as PDF
+          </button>
           <button type="button" onClick={() => window.print()}>
-            Print or save as PDF
+            Print
           </button>
         </div>
       </div>
+      {pdf.problem !== null && <ProblemNotice problem={pdf.problem} />}
       <Days {...props} />
       <Load of={movements} what="movements">
         {(chosen) => {
@@ -76,6 +84,22 @@ export function Statement(props: {
       </Load>
     </section>
   );
+}
+
+function useDownload(path: string, file: string) {
+  const [isBusy, setIsBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const save = async (): Promise<void> => {
+    setProblem(null);
+    setIsBusy(true);
+    try {
+      saveFile(file, [await requestFile(path)]);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+    setIsBusy(false);
+  };
+  return { isBusy, problem, save };
 }
 
 function Days(props: { from: string; to: string; href: (from: string, to: string) => string }) {

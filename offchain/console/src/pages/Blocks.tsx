@@ -80,6 +80,7 @@ export function BlockPage() {
                   ["Time", <Time ms={data.time_ms} />],
                   ["Hash", <Hash hash={data.hash} whole />],
                   ["Parent", <Hash hash={data.parent_hash} whole href={`/blocks/${data.parent_hash}`} />],
+                  ["State", <a href={`/state?block=${data.number}`}>State at this block</a>],
                   ["Extrinsics", data.extrinsics],
                   ["Events", data.events],
                 ]}

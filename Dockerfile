@@ -38,25 +38,27 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9945"]
 ENTRYPOINT ["gantry-node-container"]
 
-FROM python AS installed
+# The packages come before the sources, so that an upgrade of the sources alone installs none again.
+FROM python AS environment
 # The distribution's certificates, with those that the base image adds to them.
 ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 COPY requirements.lock /opt/gantry/requirements.lock
 RUN python3 -m venv /opt/gantry/venv \
     && /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/gantry/requirements.lock
-COPY offchain /opt/gantry/offchain
-COPY node_agent /opt/gantry/node_agent
-COPY examples /opt/gantry/examples
-RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
 # The scheduler needs more, and so does the export of spans (docs/tracing.md).
-FROM installed AS scheduling
+FROM environment AS scheduling
 COPY requirements-scheduling.lock requirements-tracing.lock /opt/gantry/
 RUN /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps \
         -r /opt/gantry/requirements-scheduling.lock -r /opt/gantry/requirements-tracing.lock
 
+FROM python AS sources
+COPY offchain /opt/gantry/offchain
+COPY node_agent /opt/gantry/node_agent
+COPY examples /opt/gantry/examples
+RUN python3 -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
+
 FROM python AS runtime
-COPY --from=installed /opt/gantry /opt/gantry
 ENV PYTHONPATH=/opt/gantry PYTHONUNBUFFERED=1 XDG_STATE_HOME=/var/lib GANTRY_CACHE=/var/lib/gantry/cache
 # Workers and agent store their place in the chain with every final block.
 HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
@@ -67,7 +69,8 @@ FROM runtime AS workers
 # The second folder is for the index, which the gateway of docker-compose.yml shares with the indexer.
 RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry \
     && install -d -o gantry -g gantry /var/lib/gantry-index
-COPY --from=scheduling /opt/gantry /opt/gantry
+COPY --from=scheduling /opt/gantry/venv /opt/gantry/venv
+COPY --from=sources /opt/gantry /opt/gantry
 USER gantry
 VOLUME /var/lib/gantry
 ENTRYPOINT ["/opt/gantry/venv/bin/python", "-m", "offchain.cli"]
@@ -80,21 +83,11 @@ RUN { dpkg -s iptables tini >/dev/null 2>&1 \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends iptables tini \
     && rm -rf /var/lib/apt/lists/*; }; } \
     && mkdir -p -m 700 /var/lib/gantry
+COPY --from=environment /opt/gantry/venv /opt/gantry/venv
+COPY --from=sources /opt/gantry /opt/gantry
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
 VOLUME /var/lib/gantry
 ENTRYPOINT ["gantry-agent-container"]
-
-# What the challenge program needs to prove a GPU of NVIDIA (docs/trust.md): Python, numpy and cupy with its libraries of CUDA. The
-# program itself comes from the agent, so that the image serves each release of it:
-#   docker build --target challenge --iidfile challenge.id . && gantry agent join --challenge-image "$(cat challenge.id)"
-FROM python AS challenge
-ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
-COPY requirements-challenge.lock /opt/challenge/requirements-challenge.lock
-RUN python3 -m venv /opt/challenge/venv \
-    && /opt/challenge/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/challenge/requirements-challenge.lock \
-    && /opt/challenge/venv/bin/python -m compileall -q /opt/challenge/venv
-ENV PATH=/opt/challenge/venv/bin:/usr/local/bin:/usr/bin:/bin
-USER 65534:65534
 
 # The index of an operator's network (docs/operations.md). The user `gantry` has the number that it has in the image of the workers:
 # by it the server knows them.
@@ -139,3 +132,15 @@ VOLUME /alertmanager
 HEALTHCHECK --interval=15s --timeout=3s --start-period=30s --retries=3 \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9093 && printf 'GET /-/ready HTTP/1.0\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 200 '"]
 ENTRYPOINT ["prometheus-alertmanager"]
+
+# What the challenge program needs to prove a GPU of NVIDIA (docs/trust.md): Python, numpy and cupy with its libraries of CUDA. The
+# program itself comes from the agent, so that the image serves each release of it:
+#   docker build --target challenge --iidfile challenge.id . && gantry agent join --challenge-image "$(cat challenge.id)"
+FROM python AS challenge
+ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
+COPY requirements-challenge.lock /opt/challenge/requirements-challenge.lock
+RUN python3 -m venv /opt/challenge/venv \
+    && /opt/challenge/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/challenge/requirements-challenge.lock \
+    && /opt/challenge/venv/bin/python -m compileall -q /opt/challenge/venv
+ENV PATH=/opt/challenge/venv/bin:/usr/local/bin:/usr/bin:/bin
+USER 65534:65534

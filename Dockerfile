@@ -34,7 +34,9 @@ RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shel
 USER gantry
 VOLUME /var/lib/gantry
 EXPOSE 9944 9945 30333
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+# It compiles its runtime first: on a busy machine, or beside other nodes, that takes longer than usual. Services that wait for it
+# start at its first success.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=300s --retries=3 \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9945"]
 ENTRYPOINT ["gantry-node-container"]
 
@@ -60,8 +62,9 @@ RUN python3 -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
 FROM python AS runtime
 ENV PYTHONPATH=/opt/gantry PYTHONUNBUFFERED=1 XDG_STATE_HOME=/var/lib GANTRY_CACHE=/var/lib/gantry/cache
-# Workers and agent store their place in the chain with every final block.
-HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
+# Workers and agent store their place in the chain with every final block. A scheduler of a new release compiles its kernels
+# first, for a minute of processor time.
+HEALTHCHECK --interval=15s --timeout=3s --start-period=300s --retries=3 \
     CMD ["bash", "-c", "[ -n \"$(find \"${GANTRY_AGENT_STATE:-/var/lib/gantry}\" -name '*.db*' -mmin -1)\" ]"]
 
 # Scheduler, settler, and every other gantry command.
@@ -103,7 +106,7 @@ RUN { dpkg -s postgresql >/dev/null 2>&1 \
 COPY scripts/lib-postgres-container /usr/local/bin/gantry-postgres-container
 USER postgres
 VOLUME /var/lib/postgresql
-HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=3s --start-period=300s --retries=3 \
     CMD ["pg_isready", "--quiet", "--host=/run/postgresql", "--dbname=gantry"]
 ENTRYPOINT ["gantry-postgres-container"]
 
@@ -126,8 +129,10 @@ RUN { dpkg -s prometheus-alertmanager >/dev/null 2>&1 \
     || { apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends prometheus-alertmanager \
     && rm -rf /var/lib/apt/lists/*; }; } \
-    && install -d -o prometheus /alertmanager
-USER prometheus
+    && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin gantry \
+    && install -d -o gantry -g gantry /alertmanager
+# The user of the workers' image: both read the token of alerts.
+USER gantry
 VOLUME /alertmanager
 HEALTHCHECK --interval=15s --timeout=3s --start-period=30s --retries=3 \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9093 && printf 'GET /-/ready HTTP/1.0\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 200 '"]

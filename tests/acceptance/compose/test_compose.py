@@ -64,11 +64,13 @@ def test_passwords_are_in_no_environment_and_no_command_line(operator: OperatorN
 
 
 def test_prometheus_reaches_every_service_and_alertmanager(operator: OperatorNetwork) -> None:
-    targets = monitoring(operator, "targets")["activeTargets"]
-    assert {one["labels"]["job"] for one in targets} == {
-        *("node", "scheduler", "settler", "verifier", "notifier", "indexer", "gateway"),
-    }
-    assert [one["scrapeUrl"] for one in targets if one["health"] == "down"] == []
+    jobs = {"node", "scheduler", "settler", "verifier", "notifier", "indexer", "gateway"}
+
+    def are_up(_: object) -> bool:
+        targets = monitoring(operator, "targets")["activeTargets"]
+        return {(one["labels"]["job"], one["health"]) for one in targets} == {(job, "up") for job in jobs}
+
+    operator.until(are_up, "every target to be up", ("prometheus",))
     assert len(monitoring(operator, "alertmanagers")["activeAlertmanagers"]) == 1
 
 

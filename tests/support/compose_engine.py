@@ -27,6 +27,8 @@ OUTSIDE_ADDRESS = "10.0.2.100"
 """Address at which other machines would reach the engine's one."""
 _PROGRAMS = ("dockerd", "docker", "slirp4netns", "unshare", "nsenter", "ip")
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
+_KEPT = "168h"
+"""How long layers of builds are kept."""
 _START_S = 60.0
 _END_S = 60.0
 _COMMAND_S = 900.0
@@ -192,5 +194,6 @@ def _remove_containers(found: ComposeEngine) -> None:
         found.docker("container", "rm", "--force", "--volumes", *containers)
     if volumes := found.docker("volume", "ls", "--quiet").split():
         found.docker("volume", "rm", *volumes)
-    # Images of earlier builds.
-    found.docker("image", "prune", "--force")
+    # Layers of newer builds are the cache of the next one.
+    found.docker("image", "prune", "--force", "--filter", f"until={_KEPT}")
+    found.docker("builder", "prune", "--force", "--filter", f"until={_KEPT}")

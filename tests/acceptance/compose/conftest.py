@@ -10,6 +10,16 @@ import pytest
 from tests.support.compose_engine import ComposeEngine, compose_engine, missing
 from tests.support.operator_network import EVERYTHING, OperatorNetwork, copy_clone
 
+ALERTMANAGER = """
+route: {receiver: operator, group_wait: 1s}
+receivers:
+  - name: operator
+    webhook_configs:
+      - url: http://notifier:9466/alerts
+        http_config: {authorization: {credentials_file: /run/secrets/alerts-token}}
+"""
+"""Configuration of Alertmanager, as docs/notifications.md has it for Compose."""
+
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[ComposeEngine]:
@@ -29,12 +39,14 @@ def written(engine: ComposeEngine, tmp_path_factory: pytest.TempPathFactory) -> 
     found = OperatorNetwork(engine, folder)
     settler, token = found.secret("settler-2"), found.secret("alerts-token")
     found.create_account("settler-2", settler)
+    (folder / "alertmanager.yaml").write_text(ALERTMANAGER, encoding="utf-8")
     found.write_settings(
         {
             "COMPOSE_PROFILES": EVERYTHING,
             "GANTRY_SETTLER_2_ACCOUNT": "settler-2",
             "GANTRY_SETTLER_2_PASSWORD_FILE": settler,
             "GANTRY_ALERTS_TOKEN_FILE": token,
+            "GANTRY_ALERTMANAGER_CONFIG": "./alertmanager.yaml",
         }
     )
     return found

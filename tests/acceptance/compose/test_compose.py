@@ -74,6 +74,16 @@ def test_prometheus_reaches_every_service_and_alertmanager(operator: OperatorNet
     assert len(monitoring(operator, "alertmanagers")["activeAlertmanagers"]) == 1
 
 
+def test_an_alert_about_a_host_reaches_the_notifier_with_the_token(operator: OperatorNetwork) -> None:
+    labels = {"alertname": "GantryHostTrouble", "host": "5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty"}
+    operator.fetched("http://127.0.0.1:9093/api/v2/alerts", json.dumps([{"labels": labels}]))
+
+    def is_received(_: object) -> bool:
+        return "gantry.notifier alerts taken=" in operator.compose("logs", "notifier")
+
+    operator.until(is_received, "the notifier to receive the alert", ("alertmanager", "notifier"))
+
+
 def test_a_task_runs_and_is_paid(operator: OperatorNetwork) -> None:
     assert "primes below 1000: 168, the largest is 997" in operator.run_job()
 

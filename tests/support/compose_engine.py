@@ -127,6 +127,7 @@ def compose_engine(folder: Path) -> Iterator[ComposeEngine]:
     with (store / "lock").open("w", encoding="utf-8") as lock, contextlib.ExitStack() as stack:
         fcntl.flock(lock, fcntl.LOCK_EX)
         url = f"unix://{folder}/docker.sock"
+        stack.callback(_unmount, folder)
         pid = _start(folder, store / "data", url, stack)
         found = ComposeEngine(pid, url, command)
         # Those of an earlier run that was killed would start again.
@@ -187,6 +188,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _unmount(folder: Path) -> None:
+    """Remove what an engine leaves mounted in its folder: the network namespaces of containers."""
+    lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    for point in sorted((line.split()[1] for line in lines), reverse=True):
+        if Path(point).is_relative_to(folder):
+            subprocess.run(["umount", "--lazy", point], check=True, capture_output=True)
 
 
 def _remove_containers(found: ComposeEngine) -> None:

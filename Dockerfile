@@ -34,33 +34,38 @@ RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shel
 USER gantry
 VOLUME /var/lib/gantry
 EXPOSE 9944 9945 30333
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+# It compiles its runtime first: on a busy machine, or beside other nodes, that takes longer than usual. Services that wait for it
+# start at its first success.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=300s --retries=3 \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9945"]
 ENTRYPOINT ["gantry-node-container"]
 
-FROM python AS installed
+# The packages come before the sources, so that an upgrade of the sources alone installs none again.
+FROM python AS environment
 # The distribution's certificates, with those that the base image adds to them.
 ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 COPY requirements.lock /opt/gantry/requirements.lock
 RUN python3 -m venv /opt/gantry/venv \
     && /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/gantry/requirements.lock
-COPY offchain /opt/gantry/offchain
-COPY node_agent /opt/gantry/node_agent
-COPY examples /opt/gantry/examples
-RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
 # The scheduler needs more, and so do the export of spans (docs/tracing.md) and statements as PDF.
-FROM installed AS scheduling
+FROM environment AS scheduling
 COPY requirements-scheduling.lock requirements-tracing.lock requirements-statements.lock /opt/gantry/
 RUN /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps \
         -r /opt/gantry/requirements-scheduling.lock -r /opt/gantry/requirements-tracing.lock \
         -r /opt/gantry/requirements-statements.lock
 
+FROM python AS sources
+COPY offchain /opt/gantry/offchain
+COPY node_agent /opt/gantry/node_agent
+COPY examples /opt/gantry/examples
+RUN python3 -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
+
 FROM python AS runtime
-COPY --from=installed /opt/gantry /opt/gantry
 ENV PYTHONPATH=/opt/gantry PYTHONUNBUFFERED=1 XDG_STATE_HOME=/var/lib GANTRY_CACHE=/var/lib/gantry/cache
-# Workers and agent store their place in the chain with every final block.
-HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
+# Workers and agent store their place in the chain with every final block. A scheduler of a new release compiles its kernels
+# first, for a minute of processor time.
+HEALTHCHECK --interval=15s --timeout=3s --start-period=300s --retries=3 \
     CMD ["bash", "-c", "[ -n \"$(find \"${GANTRY_AGENT_STATE:-/var/lib/gantry}\" -name '*.db*' -mmin -1)\" ]"]
 
 # Scheduler, settler, and every other gantry command.
@@ -68,7 +73,8 @@ FROM runtime AS workers
 # The second folder is for the index, which the gateway of docker-compose.yml shares with the indexer.
 RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry \
     && install -d -o gantry -g gantry /var/lib/gantry-index
-COPY --from=scheduling /opt/gantry /opt/gantry
+COPY --from=scheduling /opt/gantry/venv /opt/gantry/venv
+COPY --from=sources /opt/gantry /opt/gantry
 USER gantry
 VOLUME /var/lib/gantry
 ENTRYPOINT ["/opt/gantry/venv/bin/python", "-m", "offchain.cli"]
@@ -81,21 +87,11 @@ RUN { dpkg -s iptables tini >/dev/null 2>&1 \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends iptables tini \
     && rm -rf /var/lib/apt/lists/*; }; } \
     && mkdir -p -m 700 /var/lib/gantry
+COPY --from=environment /opt/gantry/venv /opt/gantry/venv
+COPY --from=sources /opt/gantry /opt/gantry
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
 VOLUME /var/lib/gantry
 ENTRYPOINT ["gantry-agent-container"]
-
-# What the challenge program needs to prove a GPU of NVIDIA (docs/trust.md): Python, numpy and cupy with its libraries of CUDA. The
-# program itself comes from the agent, so that the image serves each release of it:
-#   docker build --target challenge --iidfile challenge.id . && gantry agent join --challenge-image "$(cat challenge.id)"
-FROM python AS challenge
-ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
-COPY requirements-challenge.lock /opt/challenge/requirements-challenge.lock
-RUN python3 -m venv /opt/challenge/venv \
-    && /opt/challenge/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/challenge/requirements-challenge.lock \
-    && /opt/challenge/venv/bin/python -m compileall -q /opt/challenge/venv
-ENV PATH=/opt/challenge/venv/bin:/usr/local/bin:/usr/bin:/bin
-USER 65534:65534
 
 # The index of an operator's network (docs/operations.md). The user `gantry` has the number that it has in the image of the workers:
 # by it the server knows them.
@@ -111,7 +107,7 @@ RUN { dpkg -s postgresql >/dev/null 2>&1 \
 COPY scripts/lib-postgres-container /usr/local/bin/gantry-postgres-container
 USER postgres
 VOLUME /var/lib/postgresql
-HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=3s --start-period=300s --retries=3 \
     CMD ["pg_isready", "--quiet", "--host=/run/postgresql", "--dbname=gantry"]
 ENTRYPOINT ["gantry-postgres-container"]
 
@@ -134,9 +130,23 @@ RUN { dpkg -s prometheus-alertmanager >/dev/null 2>&1 \
     || { apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends prometheus-alertmanager \
     && rm -rf /var/lib/apt/lists/*; }; } \
-    && install -d -o prometheus /alertmanager
-USER prometheus
+    && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin gantry \
+    && install -d -o gantry -g gantry /alertmanager
+# The user of the workers' image: both read the token of alerts.
+USER gantry
 VOLUME /alertmanager
 HEALTHCHECK --interval=15s --timeout=3s --start-period=30s --retries=3 \
     CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9093 && printf 'GET /-/ready HTTP/1.0\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 200 '"]
 ENTRYPOINT ["prometheus-alertmanager"]
+
+# What the challenge program needs to prove a GPU of NVIDIA (docs/trust.md): Python, numpy and cupy with its libraries of CUDA. The
+# program itself comes from the agent, so that the image serves each release of it:
+#   docker build --target challenge --iidfile challenge.id . && gantry agent join --challenge-image "$(cat challenge.id)"
+FROM python AS challenge
+ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
+COPY requirements-challenge.lock /opt/challenge/requirements-challenge.lock
+RUN python3 -m venv /opt/challenge/venv \
+    && /opt/challenge/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/challenge/requirements-challenge.lock \
+    && /opt/challenge/venv/bin/python -m compileall -q /opt/challenge/venv
+ENV PATH=/opt/challenge/venv/bin:/usr/local/bin:/usr/bin:/bin
+USER 65534:65534

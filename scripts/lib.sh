@@ -208,6 +208,15 @@ ensure_runsc() {
   rm -rf "$folder" && mv "$folder.new" "$folder"
 }
 
+# Compose, and slirp4netns, through which the engine of the tests of docker-compose.yml reaches package registries.
+ensure_compose() {
+  local packages=()
+  if ! docker compose version >/dev/null 2>&1 && ! command -v docker-compose >/dev/null 2>&1; then packages+=(docker-compose); fi
+  if ! command -v slirp4netns >/dev/null 2>&1; then packages+=(slirp4netns); fi
+  if [ "${#packages[@]}" = 0 ] || ! has_apt || ! is_root; then return; fi
+  (apt_install "Compose" "${packages[@]}") || say "note: there is no ${packages[*]}, so the tests of docker-compose.yml are skipped"
+}
+
 # PostgreSQL's programs, for tests that start a server of their own. Its package would start one for everybody: not here.
 ensure_postgres_installed() {
   local found

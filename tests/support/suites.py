@@ -176,6 +176,14 @@ SUITES: Final = (
         long=True,
     ),
     Suite(
+        "compose",
+        "the network of docker-compose.yml, built and started: a task, crashes, an upgrade, four validators",
+        400,
+        ("tests/acceptance/compose",),
+        online=True,
+        long=True,
+    ),
+    Suite(
         "upgrade",
         "a chain of the previous release takes the released runtime",
         200,

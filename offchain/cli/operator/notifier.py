@@ -10,6 +10,7 @@ import click
 from offchain.adapters.keys import secret_file
 from offchain.adapters.local_http import parse_address
 from offchain.cli.kit import network, options
+from offchain.cli.kit.output import progress
 from offchain.cli.kit.session import run
 from offchain.cli.operator.worker_run import metrics_address, metrics_option
 from offchain.errors import OurError
@@ -77,6 +78,10 @@ def notifier(
         raise click.UsageError("--smtp and --smtp-from belong together, and --emails needs them.")
     if (alerts is None) != (alerts_token_file is None):
         raise click.UsageError("--alerts and --alerts-token-file belong together.")
+    token = None if alerts_token_file is None else _token(alerts_token_file)
+    if alerts is not None and token is None:
+        progress(f"No alerts are received: there is no token in {alerts_token_file}.")
+        alerts = None
     server = None
     if smtp is not None and smtp_from is not None:
         host, port = parse_address(smtp, "the mail server")
@@ -96,17 +101,19 @@ def notifier(
                 mails=mails,
                 smtp=server,
                 alerts=None if alerts is None else parse_address(alerts, "alerts"),
-                alerts_token=None if alerts_token_file is None else _token(alerts_token_file),
+                alerts_token=token,
                 metrics=metrics_address(metrics),
             )
         )
     )
 
 
-def _token(file: Path) -> str:
-    """Return the token in a file. Raises OurError."""
+def _token(file: Path) -> str | None:
+    """Return the token in a file; None if that is a device, as docker-compose.yml has it at first. Raises OurError."""
     from offchain.services.notifications.alerts import checked_token  # noqa: PLC0415  (slow to load)
 
+    if file.is_char_device():
+        return None
     try:
         return checked_token(secret_file.read(file, _MOST_TOKEN))
     except secret_file.OthersMayReadError:

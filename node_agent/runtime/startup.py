@@ -43,7 +43,6 @@ from node_agent.runtime.settings import (
     mirror_of,
     open_pinned_chain,
     rules_of,
-    unix_ms,
 )
 from node_agent.runtime.state_dir import StateDir
 from node_agent.runtime.status_file import StatusFile
@@ -63,6 +62,7 @@ from offchain.adapters.span_export import begin_tracing
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.routing import RoutedTransport, open_direct, open_host
+from offchain.clock import unix_ms
 from offchain.errors import OurError
 from offchain.ports import ChainPort
 

@@ -184,7 +184,7 @@ class ChainWatch:
     async def run(self, report: Callable[[TheirError], None]) -> None:
         """Compare each final block with the last, without end. Raises Reorganised and WrongChain.
 
-        `told` receives the errors of a node that is unavailable or behind.
+        `report` receives the errors of a node that is unavailable or behind.
         """
         while True:
             try:

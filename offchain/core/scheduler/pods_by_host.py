@@ -47,7 +47,10 @@ class _Links(NamedTuple):
 
 
 class _Requests(NamedTuple):
-    """What pods ask for; equal requests are stored once."""
+    """The columns of :class:`KernelRequest`, [request]: compiled loops cannot read a list of requests.
+
+    Only what an allocation needs; the number of devices is in :attr:`_Links.devices`. Equal requests are stored once.
+    """
 
     cpu: Ints
     memory: Ints

@@ -1,7 +1,7 @@
 """Preemption: which spot tasks are ended for a task of higher priority, when not, and the hosts reserved meanwhile.
 
-What was done before decides who may preempt and be preempted, so that preemptions do not cascade. docs/scheduling.md,
-"Preemption".
+Earlier preemptions decide which tasks may preempt and be preempted, so that preemptions do not cascade.
+docs/scheduling.md, "Preemption".
 """
 
 from __future__ import annotations

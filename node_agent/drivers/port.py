@@ -285,7 +285,10 @@ class Driver(Protocol):
         """
 
     async def recover(self, lease: int | None = None) -> tuple[FoundContainer, ...]:
-        """Return every container of this host's pods, or of one lease, that the engine has. `start`: as created."""
+        """Return every container of this host's pods, or of one lease, that the engine has.
+
+        Each handle has the `start` with which its container was created.
+        """
 
     async def leases(self) -> frozenset[int]:
         """Return every lease of which the engine has a container, a network or a volume."""

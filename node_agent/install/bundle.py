@@ -22,6 +22,7 @@ import aiohttp
 from node_agent import VERSION
 from node_agent.core.release_statement import MAX_STATEMENT_BYTES, ReleaseVersion, parse_keys, parse_version
 from node_agent.install.launch import ROOT
+from offchain.adapters.http_bodies import BodyTooLong, body_chunks
 from offchain.errors import OurError, TheirError
 
 PACKAGES = ("node_agent", "offchain")
@@ -190,12 +191,10 @@ async def _served(source: str, limit: int) -> AsyncIterator[bytes]:
         async with aiohttp.ClientSession(timeout=timeout) as session, session.get(source) as answer:
             if answer.status != 200:
                 raise TheirError(f"{source} answers with status {answer.status}.", "Check the address.")
-            total = 0
-            async for chunk in answer.content.iter_chunked(1 << 20):
-                total += len(chunk)
-                if total > limit:
-                    raise TheirError(f"{source} serves more than {limit} bytes.", "Check the address.")
+            async for chunk in body_chunks(answer, limit):
                 yield chunk
+    except BodyTooLong:
+        raise TheirError(f"{source} serves more than {limit} bytes.", "Check the address.") from None
     except (aiohttp.ClientError, TimeoutError) as error:
         raise TheirError(f"{source} cannot be fetched: {error or 'no answer'}.", "Try again.") from None
 

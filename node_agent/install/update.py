@@ -26,6 +26,7 @@ from node_agent.install.release_trust import ReleaseTrust
 from node_agent.install.releases import INSTALLED, Release, Releases
 from node_agent.install.service import AgentService
 from node_agent.runtime.status_file import read_status
+from offchain.clock import unix_ms
 from offchain.errors import OurError
 
 READY_S = 90.0
@@ -70,7 +71,7 @@ async def update(
     """Install the release at `source` if the release keys permit it. A refusal changes nothing."""
     with release_trust.only_updater(state):
         trial = releases.trial()
-        left_ms = 0 if trial is None else trial.until_ms - time.time_ns() // 1_000_000
+        left_ms = 0 if trial is None else trial.until_ms - unix_ms()
         if trial is not None and left_ms > 0:
             raise OurError(
                 f"The release {trial.release} is on trial for at most {left_ms // 1000 + 1} s more.",
@@ -145,7 +146,7 @@ async def switch(
     if before == release and releases.trial() is None:
         say("the release is in use already")
         return
-    releases.begin_trial(release, time.time_ns() // 1_000_000 + int(ready_s * 1000))
+    releases.begin_trial(release, unix_ms() + int(ready_s * 1000))
     say("starting the release")
     await asyncio.to_thread(service.restart)
     if await _is_ready(releases, release, ready_s):

@@ -29,7 +29,7 @@ async def restart_on_failure(work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def run_unless_cancelled(work: Coroutine[None, None, None], cancelled: asyncio.Event) -> bool:
-    """Run `work`, or cancel it when `given_up` is set. Return whether it was done; its exceptions are raised."""
+    """Run `work`, or cancel it when `cancelled` is set. Return whether it was done; its exceptions are raised."""
     running, waiting = asyncio.ensure_future(work), asyncio.ensure_future(cancelled.wait())
     try:
         await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)

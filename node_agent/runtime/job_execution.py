@@ -20,8 +20,8 @@ from node_agent.images.docker_engine import DockerImages
 from node_agent.images.registries import Endpoint, RegistryRules
 from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageInventory, ImageStore
-from node_agent.runtime.settings import unix_ms
 from offchain.adapters.chain.typed import LeaseOfTask
+from offchain.clock import unix_ms
 from offchain.errors import ExecutionFailed
 from offchain.ports import ExecutedResult
 from offchain.schema.manifest.types import Manifest

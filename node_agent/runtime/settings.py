@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -32,11 +31,6 @@ from offchain.schema.protocol.messages import endpoint_text
 DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0
 HARDWARE = "hardware.json"
-
-
-def unix_ms() -> int:
-    """Return the machine's clock."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,6 @@ from node_agent.runtime.settings import (
     mirror_of,
     open_pinned_chain,
     rules_of,
-    unix_ms,
 )
 from node_agent.runtime.state_dir import StateDir
 from node_agent.runtime.status_file import StatusFile
@@ -68,6 +67,7 @@ from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.adapters.transport.host_server import Handler
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.routing import RoutedTransport, open_direct, open_host
+from offchain.clock import unix_ms
 from offchain.errors import OurError
 from offchain.ports import ChainPort
 from offchain.schema.protocol.messages import Op

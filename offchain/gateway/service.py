@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from offchain.adapters.transport.host_server import HostServer, signature_is_gen
 from offchain.adapters.transport.linux_network import raise_fd_limit
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import Transport
+from offchain.clock import unix_ms
 from offchain.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
 from offchain.files import replace_file
 from offchain.gateway.admission import GatewayAdmission
@@ -91,7 +91,7 @@ class GatewayServer:
             authorise=authorise,
             handlers=self.relay.handlers(),
             verify=signature_is_genuine,
-            now_ms=_unix_ms,
+            now_ms=unix_ms,
             most=(MOST_CONNECTIONS, MOST_STRANGERS),
             farewell=FAREWELL,
         )
@@ -158,7 +158,7 @@ async def run_gateway(settings: GatewaySettings) -> None:
         replace_file(settings.state_dir / ADDRESS, address.text + "\n", mode=0o644)
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
         jobs = await stack.enter_async_context(PeriodicJobs())
-        started_ms = _unix_ms()
+        started_ms = unix_ms()
         jobs.add(
             "status",
             lambda: _write_status(settings.state_dir / STATUS, address, gateway.relay, started_ms),
@@ -186,7 +186,7 @@ class ChainWatch:
     async def run(self, report: Callable[[TheirError], None]) -> None:
         """Compare each final block with the last, without end. Raises Reorganised and WrongChain.
 
-        `told` receives the errors of a node that is unavailable or behind.
+        `report` receives the errors of a node that is unavailable or behind.
         """
         while True:
             try:
@@ -248,12 +248,8 @@ def public_address(key: Ed25519Signer, listens: tuple[str, ...], public: str | N
 
 
 def _write_status(path: Path, address: GatewayAddress, relay: Relay, started_ms: int) -> None:
-    facts = {"address": address.text, "pid": os.getpid(), "started_ms": started_ms, "said_ms": _unix_ms()}
+    facts = {"address": address.text, "pid": os.getpid(), "started_ms": started_ms, "said_ms": unix_ms()}
     try:
         replace_file(path, json.dumps(facts | asdict(relay.load)) + "\n", mode=0o644, durable=False)
     except OSError as error:  # a full disk is no reason to relay nothing
         log.EventLog("gateway").warning("status-not-written", reason=error.strerror)
-
-
-def _unix_ms() -> int:
-    return time.time_ns() // 1_000_000

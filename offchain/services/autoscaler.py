@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -25,6 +24,7 @@ from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.port import TransportError
+from offchain.clock import unix_ms
 from offchain.core.autoscaling import PodResources, Recommendations, Scaling, decide, load_ppm
 from offchain.core.pod_metric import MAX_ANSWER, MetricReadError, MetricSample, load_milli, question, read
 from offchain.core.scheduler.host_risk import PodAtRisk, pods_at_risk
@@ -290,7 +290,7 @@ async def work(
 
     `counts`: of the outbox, kept up to date.
     """
-    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
+    outbox = Outbox(chain, store, account, now_ms=unix_ms, waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "autoscaler", start="finalized")
 
     async with (

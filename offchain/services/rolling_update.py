@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from offchain.adapters.chain.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
+from offchain.clock import unix_ms
 from offchain.core.rollout import Done, End, PodLimits, Scale, VersionEnded, VersionName, VersionState, back, forward
 from offchain.ports import ChainPort, Signer
 from offchain.schema.chain_types import _generated_chain as gen
@@ -224,7 +224,7 @@ async def run_with_outbox(
 
     Unfinished calls continue next time.
     """
-    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
+    outbox = Outbox(chain, store, account, now_ms=unix_ms)
     watcher = Watcher(chain, store, "service", start="finalized")
     async with AsyncExitStack() as stack:
         connections = HostConnections(stack, await chain.genesis_hash(), account, gateways)

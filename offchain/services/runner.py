@@ -12,7 +12,6 @@ import hashlib
 import os
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.span_export import begin_tracing
+from offchain.clock import unix_ms
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.errors import ChainUnreachable, GantryError, StoreStuck
 from offchain.ports import ChainPort, Signer
@@ -222,9 +222,7 @@ async def _follow(
     reporting: DecisionReporting | None,
     kept: WorkerState,
 ) -> None:
-    outbox = Outbox(
-        chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=kept.outbox
-    )
+    outbox = Outbox(chain, store, account, now_ms=unix_ms, waits_for_coins=True, counts=kept.outbox)
     submit = Submitter(outbox)
     if kept.view is None:
         view = ChainView(chain)

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from node_agent.runtime.agent import NodeAgent
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.clock import unix_ms
 from offchain.devnet.release import binaries
 from offchain.errors import Reorganised, WrongChain
 from tests.support.development_node import DevelopmentNode

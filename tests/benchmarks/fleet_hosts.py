@@ -18,13 +18,13 @@ from typing import Any
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.runtime.agent import NodeAgent
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
+from offchain.clock import unix_ms
 from offchain.ports import Call
 from tests.support.chain_records import ask
 from tests.support.fake_driver import FakeDriver

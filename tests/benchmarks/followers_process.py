@@ -15,7 +15,6 @@ from typing import Any
 
 from node_agent.chain.clock import ChainClock, ChainSilence
 from node_agent.chain.follower import ChainFollower
-from node_agent.runtime.settings import unix_ms
 from offchain.adapters.chain import rpc
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
@@ -23,6 +22,7 @@ from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
+from offchain.clock import unix_ms
 from offchain.ports import Block, Signer
 
 

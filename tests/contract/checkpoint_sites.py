@@ -11,7 +11,6 @@ import driver_cases as case
 from node_agent.checkpoints.manager import CheckpointManager
 from node_agent.core.values import PodSpec
 from node_agent.handlers.checkpoint_requests import CheckpointRequests, check_requesting_host
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -19,6 +18,7 @@ from offchain.adapters.transport.copy import get_checkpoint
 from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.routing import open_host
+from offchain.clock import unix_ms
 from offchain.schema.chain_types._generated_chain import LeaseStateActive, PodCheckpoint, StandbyPlace, TaskStateRunning
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.types import CheckpointSpec, ImageRef, ResultSpec

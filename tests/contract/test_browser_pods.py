@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import os
-import time
 
 import aiohttp
 import p2p_endpoints as p2p
@@ -18,6 +17,7 @@ from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import ConnectionLost, HostMisbehaved, HostUnreachable
 from offchain.adapters.transport.session import BULK_WINDOW
+from offchain.clock import unix_ms
 from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.api.relay_socket import RELAY_PATH, JoinedTransport, RelaySockets
 from offchain.gateway.api.server import ApiServer, ApiSettings
@@ -254,17 +254,13 @@ async def world(tmp_path):
         }
         attached = await p2p.through(gateway, seed=seed, signer=own)
         host = p2p.Host(attached)
-        host.server._now_ms = _unix_ms
+        host.server._now_ms = unix_ms
         made = World(gateway, url, host)
         yield made
         for one in made.made:
             await one.close()
         await host.close()
         await gateway.close()
-
-
-def _unix_ms():
-    return time.time_ns() // 1_000_000
 
 
 class OneConnection:
@@ -280,7 +276,7 @@ class OneConnection:
 
 
 async def test_a_page_reads_the_log_of_a_pod_through_the_relay(world):
-    given = delegation(wrapped=True, now_ms=_unix_ms())
+    given = delegation(wrapped=True, now_ms=unix_ms())
     connection = await world.through(given)
     assert connection.remote_key == world.host.transport.key
     client = HostClient(
@@ -292,7 +288,7 @@ async def test_a_page_reads_the_log_of_a_pod_through_the_relay(world):
 
 
 async def test_the_gateway_relays_for_accounts_with_coins_and_valid_delegations_only(world):
-    now_ms = _unix_ms()
+    now_ms = unix_ms()
     for given, code in [
         (delegation(STRANGER, now_ms=now_ms), Code.NOT_FOUND),
         (delegation(now_ms=now_ms - HOUR_MS), Code.BAD_DELEGATION),
@@ -305,7 +301,7 @@ async def test_the_gateway_relays_for_accounts_with_coins_and_valid_delegations_
 
 async def test_the_page_notices_another_host_behind_the_relay(world):
     with pytest.raises(HostUnreachable, match="host's key"):
-        await world.through(delegation(now_ms=_unix_ms()), os.urandom(32))
+        await world.through(delegation(now_ms=unix_ms()), os.urandom(32))
 
 
 async def test_a_gateway_that_changes_bytes_breaks_the_connection(world):
@@ -318,7 +314,7 @@ async def test_a_gateway_that_changes_bytes_breaks_the_connection(world):
 
     relay.pass_on = changed
     with pytest.raises((HostUnreachable, HostMisbehaved, ConnectionLost)):
-        await world.through(delegation(now_ms=_unix_ms()))
+        await world.through(delegation(now_ms=unix_ms()))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import os
 import secrets
-import time
 from pathlib import Path
 
 import driver_cases as case
@@ -16,6 +15,7 @@ from node_agent.drivers.docker.access import DockerAccess
 from node_agent.metering.docker import DockerUsageSource
 from node_agent.runtime.delivered_files import FileStore
 from offchain.adapters.transport.tar_files import BadArchive, pack, plan, unpack
+from offchain.clock import unix_ms
 from offchain.schema.manifest.types import DeliveredFile, ResultSpec, VolumeMount
 
 pytestmark = pytest.mark.docker
@@ -134,9 +134,7 @@ async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_
         handle = await case.up(driver, spec)
         (found,) = await driver.recover(spec.lease)
         assert (found.handle, found.running) == (handle, True)
-        source = DockerUsageSource(
-            os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: time.time_ns() // 1_000_000
-        )
+        source = DockerUsageSource(os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=unix_ms)
         (run,) = (await source.read([spec.lease]))[spec.lease]
         assert run.own
         assert run.memory_bytes > 0

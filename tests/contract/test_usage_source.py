@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import time
 from contextlib import AsyncExitStack
 
 import driver_cases as case
@@ -12,6 +11,7 @@ from driver_fixtures import docker_driver
 from node_agent.core.values import ContainerSpec
 from node_agent.metering.docker import DockerUsageSource
 from node_agent.metering.usage import MeteredUsage, PodSample, fold
+from offchain.clock import unix_ms
 from offchain.schema.manifest.types import ImageRef
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeEngine
@@ -40,9 +40,7 @@ async def setup(request, tmp_path):
             image = request.getfixturevalue("shell_image")
             driver = await stack.enter_async_context(docker_driver(tmp_path))
             url = os.environ["GANTRY_DOCKER_HOST"]
-            sources = [
-                DockerUsageSource(url, host, now_ms=lambda: time.time_ns() // 10**6) for host in (case.HOST, "5Other")
-            ]
+            sources = [DockerUsageSource(url, host, now_ms=unix_ms) for host in (case.HOST, "5Other")]
         for source in sources:
             stack.push_async_callback(source.close)
         yield Setup(driver, image, *sources)

@@ -19,11 +19,11 @@ from node_agent.drivers.docker.driver import DockerDriver
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageInventory, ImageStore
 from node_agent.runtime.agent import NodeAgent
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain, LeaseOfTask
 from offchain.adapters.keys.signer import from_uri
+from offchain.clock import unix_ms
 from offchain.devnet import demo_image
 from offchain.schema.chain_types._generated_chain import PodPlacement, calls
 from offchain.schema.chain_types.ids import lease_id

@@ -28,12 +28,12 @@ from node_agent.challenge.sources import program_source
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.runtime.agent import NodeAgent
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware, HostDevice
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.clock import unix_ms
 from offchain.ports import Signer
 from offchain.schema.challenge.order import ChallengeWork
 from offchain.schema.protocol.messages import endpoint_text

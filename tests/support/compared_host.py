@@ -22,13 +22,13 @@ from node_agent.core.states import Phase
 from node_agent.core.values import ContainerSpec, HostLease, PodSpec
 from node_agent.runtime import agent as agent_module
 from node_agent.runtime.agent import NodeAgent
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware, HostDevice
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.clock import unix_ms
 from offchain.ports import Signer
 from offchain.schema.chain_types._generated_chain import PodResult, storage
 from offchain.schema.chain_types.ids import lease_parts

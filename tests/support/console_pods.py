@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import os
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from offchain.adapters.transport.host_server import HostServer, signature_is_gen
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import refused
 from offchain.adapters.transport.session import Session
+from offchain.clock import unix_ms
 from offchain.gateway.admission import GatewayAdmission
 from offchain.gateway.api.relay_socket import JoinedTransport, RelaySockets
 from offchain.gateway.service import GatewayServer
@@ -81,7 +81,7 @@ class ConsolePods:
         return f"/tasks/{self.task}"
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000 + self.clock_ahead_ms
+        return unix_ms() + self.clock_ahead_ms
 
     async def recheck(self) -> None:
         """Have the host check its open sessions again, as it does every 6 s."""

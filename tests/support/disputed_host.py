@@ -21,12 +21,12 @@ from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.meter import UsageMeter, steady_time
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.job_execution import PodExecutor
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.multi_transport import MultiTransport
+from offchain.clock import unix_ms
 from offchain.ports import Signer
 from offchain.schema.protocol.messages import endpoint_text
 from offchain.services.runner import run_worker

@@ -17,12 +17,12 @@ from pathlib import Path
 from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.runtime.agent import NodeAgent
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.routing import open_host
+from offchain.clock import unix_ms
 from offchain.ports import Signer
 from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import ask

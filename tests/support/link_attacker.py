@@ -30,6 +30,7 @@ from offchain.adapters.transport.host_client import HostClient
 from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import ConnectionLost, HostUnreachable, PeerConnection
 from offchain.adapters.transport.websocket import WsConnection, WsTransport, _proof
+from offchain.clock import unix_ms
 from offchain.errors import GantryError
 from offchain.ports import Signer
 from offchain.schema.protocol.fields import canonical_json
@@ -74,7 +75,7 @@ class Attack:
         if made is None or made[0] < time.monotonic() - LIFE_MS / 2000:
             args = args or LogsArgs()
             lease = None if isinstance(args, PingArgs) else self.lease
-            expires_ms = time.time_ns() // 1_000_000 + LIFE_MS
+            expires_ms = unix_ms() + LIFE_MS
             unsigned = Request(
                 args=args,
                 account=self.signer.address,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ from offchain.adapters.chain.watcher import Watcher
 from offchain.adapters.outbox.intent_values import CallGivenUp, CallIncluded, CallRejected
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
+from offchain.clock import unix_ms
 from offchain.errors import CallFailed, ChainBehind, GaveUp
 from offchain.ports import Block, Call, ChainPort, SignedExtrinsic, Signer
 
@@ -32,7 +32,7 @@ async def submit_once(
     """
     store = Store(":memory:")
     target = chain if accepted is None else cast("ChainPort", _AcceptanceReporter(chain, accepted))
-    outbox = Outbox(target, store, signer, now_ms=lambda: time.time_ns() // 1_000_000)
+    outbox = Outbox(target, store, signer, now_ms=unix_ms)
     watcher = Watcher(chain, store, _KEY, start="finalized")
     try:
         await outbox.submit(_KEY, call)

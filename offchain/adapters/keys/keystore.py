@@ -6,13 +6,13 @@ import base64
 import binascii
 import json
 import secrets
-import time
 from hashlib import scrypt
 from pathlib import Path
 from typing import Any
 
 from offchain.adapters.keys import secret_file, ss58
 from offchain.adapters.keys.signer import Ed25519Signer, Sr25519Signer
+from offchain.clock import unix_ms
 from offchain.errors import BadKey
 from offchain.ports import Signer
 
@@ -99,7 +99,7 @@ def encrypt(signer: Sr25519Signer | Ed25519Signer, password: str, name: str = ""
         "address": signer.address,
         "encoded": base64.b64encode(salt + work + bytes(box)).decode(),
         "encoding": {"content": ["pkcs8", signer.crypto], "type": ["scrypt", "xsalsa20-poly1305"], "version": "3"},
-        "meta": {"name": name, "whenCreated": int(time.time() * 1000)},
+        "meta": {"name": name, "whenCreated": unix_ms()},
     }
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from offchain.adapters.http_bodies import BodyTooLong, read_body
 from offchain.errors import OurError, TheirError
 
 TIMEOUT_S: Final = 5.0
@@ -84,15 +85,15 @@ class PrometheusApi:
             self._session = aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False)
         try:
             async with self._session.get(self._url + path, params=query, allow_redirects=False) as answer:
-                body = await answer.content.read(MOST_BYTES + 1) if answer.status == 200 else b""
-                while answer.status == 200 and len(body) <= MOST_BYTES and not answer.content.at_eof():
-                    body += await answer.content.read(MOST_BYTES + 1 - len(body))
+                body = await read_body(answer, MOST_BYTES) if answer.status == 200 else b""
         except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
             raise PrometheusAway(
                 f"Prometheus does not answer: {type(error).__name__}.", "Is it running? The page asks again."
             ) from None
-        if len(body) > MOST_BYTES:
-            raise PrometheusAway(f"Prometheus answered more than {MOST_BYTES >> 20} MiB.", "Are there so many alerts?")
+        except BodyTooLong:
+            raise PrometheusAway(
+                f"Prometheus answered more than {MOST_BYTES >> 20} MiB.", "Are there so many alerts?"
+            ) from None
         try:
             data = json.loads(body)["data"]
         except (ValueError, TypeError, KeyError):

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer
+from offchain.adapters.transport.accept_queue import AcceptQueue
 from offchain.adapters.transport.certificate import server_context
 from offchain.adapters.transport.gateway_registration import (
     SILENCE_S,
@@ -44,7 +45,7 @@ class GatewayTransport:
         self._own = Ed25519Signer(seed)
         self._genesis_hash = genesis_hash
         self._signer = signer
-        self._ready: asyncio.Queue[PeerConnection | None] = asyncio.Queue()
+        self._ready = AcceptQueue()
         self._open: WeakSet[PeerConnection] = WeakSet()
         self._registrations: dict[GatewayAddress, GatewayRegistration] = {}
         self._running: list[asyncio.Task[None]] = []
@@ -98,10 +99,7 @@ class GatewayTransport:
         del admit
 
     async def accept(self) -> PeerConnection | None:
-        connection = await self._ready.get()
-        if connection is None:
-            self._ready.put_nowait(None)
-        return connection
+        return await self._ready.next()
 
     async def close(self) -> None:
         self._closed = True
@@ -110,11 +108,11 @@ class GatewayTransport:
         await asyncio.gather(*self._running, return_exceptions=True)
         for connection in tuple(self._open):
             await connection.close()
-        self._ready.put_nowait(None)
+        self._ready.close()
 
     def _accept_relayed(self, connection: PeerConnection) -> None:
         self._open.add(connection)
-        self._ready.put_nowait(connection)
+        self._ready.put(connection)
 
     async def _dial(self, key: bytes, gateway: GatewayAddress, timeout_s: float) -> PeerConnection:
         client = None

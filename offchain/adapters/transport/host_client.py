@@ -14,6 +14,7 @@ from offchain.adapters.transport.peer import Peer
 from offchain.adapters.transport.port import HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
 from offchain.adapters.transport.remote_program import RemoteProgram
 from offchain.adapters.transport.session import BULK_WINDOW, WINDOW, Session
+from offchain.clock import unix_ms
 from offchain.errors import BadKey
 from offchain.ports import Signer
 from offchain.schema.attestation.document import MAX_DOCUMENT
@@ -55,10 +56,6 @@ MAX_CHALLENGE_DOCUMENT = 1 << 20
 MAX_SNAPSHOTS_LIST = 1 << 16
 
 
-def _unix_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class HostClient:
     """Requests to one host over one long-lived connection, opened when first needed and again after it broke.
 
@@ -74,7 +71,7 @@ class HostClient:
         genesis_hash: bytes,
         signer: Signer,
         delegation: SignedDelegation | None = None,
-        now_ms: Callable[[], int] = _unix_ms,
+        now_ms: Callable[[], int] = unix_ms,
     ) -> None:
         self._transport = transport
         self._host_key = host_key

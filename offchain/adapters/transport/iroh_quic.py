@@ -13,6 +13,7 @@ import iroh
 from iroh import iroh_ffi
 
 from offchain.adapters.background_tasks import BackgroundTasks
+from offchain.adapters.transport.accept_queue import AcceptQueue
 from offchain.adapters.transport.limits import Admission
 from offchain.adapters.transport.linux_network import bridge_addresses, drop_packets_to
 from offchain.adapters.transport.port import Admit, ConnectionLost, HostUnreachable, PeerConnection, admit_all
@@ -86,7 +87,7 @@ class IrohTransport:
         self._endpoint = endpoint
         self._bind_ip = bind_ip
         self._key = bytes(endpoint.id().to_bytes())
-        self._ready: asyncio.Queue[PeerConnection | None] = asyncio.Queue()
+        self._ready = AcceptQueue()
         self._handshakes: set[asyncio.Task[None]] = set()
         self._guards = BackgroundTasks()
         self._acceptor: asyncio.Task[None] | None = None
@@ -162,10 +163,7 @@ class IrohTransport:
         self._admit = admit
 
     async def accept(self) -> PeerConnection | None:
-        connection = await self._ready.get()
-        if connection is None:
-            self._ready.put_nowait(None)
-        return connection
+        return await self._ready.next()
 
     async def close(self) -> None:
         # An endpoint that only dials has finished its connections; iroh would wait for peers that do not answer.
@@ -177,7 +175,7 @@ class IrohTransport:
             await self._acceptor
         await asyncio.gather(*self._handshakes)
         await self._guards.close()
-        self._ready.put_nowait(None)
+        self._ready.close()
 
     async def _accept_all(self) -> None:
         while True:
@@ -228,7 +226,7 @@ class IrohTransport:
                 self._guard(connection.accept_uni, connection)
                 stream = await connection.accept_bi()
             self._guard(connection.accept_bi, connection)
-            self._ready.put_nowait(IrohConnection(connection, stream))
+            self._ready.put(IrohConnection(connection, stream))
         except (iroh.IrohError, TimeoutError):
             if connection is not None:
                 with contextlib.suppress(iroh.IrohError):

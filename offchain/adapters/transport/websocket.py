@@ -19,6 +19,7 @@ import websockets.asyncio.server
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
 from offchain.adapters.keys.signer import Ed25519Signer, verify
+from offchain.adapters.transport.accept_queue import AcceptQueue
 from offchain.adapters.transport.bounded_listener import BoundedListener
 from offchain.adapters.transport.certificate import client_context, is_certificate_of, server_context
 from offchain.adapters.transport.port import Admit, ConnectionLost, HostUnreachable, PeerConnection
@@ -88,7 +89,7 @@ class WsTransport:
         self._server: Any = None
         self._listener: BoundedListener | None = None
         self._ip = ""
-        self._ready: asyncio.Queue[WsConnection | None] = asyncio.Queue()
+        self._ready = AcceptQueue()
         self._handshakes = 0
         self._open: set[WsConnection] = set()
 
@@ -157,10 +158,7 @@ class WsTransport:
             self._listener.admit = admit
 
     async def accept(self) -> PeerConnection | None:
-        connection = await self._ready.get()
-        if connection is None:
-            self._ready.put_nowait(None)
-        return connection
+        return await self._ready.next()
 
     async def close(self) -> None:
         for connection in tuple(self._open):
@@ -168,7 +166,7 @@ class WsTransport:
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
-        self._ready.put_nowait(None)
+        self._ready.close()
 
     async def _dial(self, key: bytes, address: str) -> WsConnection:
         # A proxy of the environment is used for other machines only.
@@ -222,7 +220,7 @@ class WsTransport:
             socket.transport.abort()
             return
         self._open.add(connection)
-        self._ready.put_nowait(connection)
+        self._ready.put(connection)
         try:
             await socket.wait_closed()
         finally:

@@ -15,7 +15,7 @@ from offchain.cli.kit import accounts, network, options
 from offchain.cli.kit.disputes import JUROR
 from offchain.cli.kit.output import details, emit, table
 from offchain.cli.kit.session import run
-from offchain.cli.operator.worker_run import metrics_option, run_worker_roles
+from offchain.cli.operator.worker_run import challenge_budget_option, metrics_option, run_worker_roles
 from offchain.core.disputes.rules import seat_of
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import storage
@@ -63,14 +63,7 @@ def juror() -> None:
     help="Pull images from this registry although its address is not public. May be repeated. Else "
     "GANTRY_ALLOW_REGISTRY.",
 )
-@click.option(
-    "--challenge-budget",
-    "budget",
-    type=options.AMOUNT,
-    default="0",
-    show_default=True,
-    help="GTY held in 24 h at most, as fees of challenges that this verifier opens. 0: it opens none.",
-)
+@challenge_budget_option
 @metrics_option
 @click.option(
     "--state-dir",

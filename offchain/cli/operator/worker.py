@@ -13,7 +13,7 @@ from offchain.cli.kit import accounts, network, options, policy_files
 from offchain.cli.kit.session import run
 from offchain.cli.operator.gateway_worker import gateway
 from offchain.cli.operator.notifier import notifier
-from offchain.cli.operator.worker_run import metrics_address, metrics_option, run_worker_roles
+from offchain.cli.operator.worker_run import challenge_budget_option, metrics_address, metrics_option, run_worker_roles
 from offchain.core.scheduler.config import SchedulerConfig
 from offchain.indexer.rows import PARTITION_BLOCKS
 
@@ -153,14 +153,7 @@ def autoscaler(common: options.CommonOptions, tenant: str | None, metrics: str |
 
 @worker.command()
 @_SIGNS
-@click.option(
-    "--challenge-budget",
-    "budget",
-    type=options.AMOUNT,
-    default="0",
-    show_default=True,
-    help="GTY held in 24 h at most, as fees of challenges that this verifier opens. 0: it opens none.",
-)
+@challenge_budget_option
 @metrics_option
 @_state_dir("verifier")
 def verifier(common: options.CommonOptions, budget: int, metrics: str | None, state_dir: Path | None) -> None:

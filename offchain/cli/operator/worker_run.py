@@ -22,6 +22,15 @@ metrics_option = click.option(
     "[default: off]",
 )
 
+challenge_budget_option = click.option(
+    "--challenge-budget",
+    "budget",
+    type=options.AMOUNT,
+    default="0",
+    show_default=True,
+    help="GTY held in 24 h at most, as fees of challenges that this verifier opens. 0: it opens none.",
+)
+
 
 async def check_network(common: options.CommonOptions) -> None:
     """Check the network before the worker starts; a running worker waits for its node."""

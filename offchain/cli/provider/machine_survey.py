@@ -24,7 +24,7 @@ from node_agent.drivers.docker.engine_features import (
 )
 from node_agent.drivers.docker.start_gate import StartGates
 from node_agent.install.service import has_systemd
-from node_agent.runtime.settings import FIRST_CONTACT_S, AgentSettings, find_devices, listen_address, unix_ms
+from node_agent.runtime.settings import FIRST_CONTACT_S, AgentSettings, find_devices, listen_address
 from node_agent.telemetry.hardware import HostDevice
 from node_agent.telemetry.nvml import driver_version
 from node_agent.telemetry.probe import GIB, MIB, offered, tier_of
@@ -35,6 +35,7 @@ from offchain.adapters.transport.iroh_quic import IrohTransport
 from offchain.adapters.transport.port import TransportError
 from offchain.cli.provider.advisories import Component, engine_components, installed_toolkit, with_packages
 from offchain.cli.provider.machine_checks import ChainFacts, EngineFacts, FundsFacts, MachineFacts
+from offchain.clock import unix_ms
 from offchain.errors import GantryError, OurError, WrongChain
 from offchain.schema.chain_types._generated_chain import HostsParams, Tier
 from offchain.schema.protocol.messages import WEBSOCKET

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from offchain.adapters.http_bodies import BodyTooLong, read_body
 from offchain.cli.kit import network as networks
 from offchain.cli.kit.output import details, say, table
 from offchain.errors import GantryError
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "GANTRY_SCHEDULER"
 _SECONDS: Final = 5.0
-_CHUNK: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,10 @@ async def _fetched(web: aiohttp.ClientSession, url: str) -> bytes:
     async with web.get(url, allow_redirects=False) as answer:
         if answer.status not in (200, 404):
             raise WireError(f"status {answer.status}")
-        data = bytearray()
-        async for chunk in answer.content.iter_chunked(_CHUNK):
-            data += chunk
-            if len(data) > MAX_ANSWER_BYTES:
-                raise WireError(f"longer than {MAX_ANSWER_BYTES} bytes")
-        return bytes(data)
+        try:
+            return await read_body(answer, MAX_ANSWER_BYTES)
+        except BodyTooLong:
+            raise WireError(f"longer than {MAX_ANSWER_BYTES} bytes") from None
 
 
 def _from_file(source: str, task: int) -> SchedulerReply:

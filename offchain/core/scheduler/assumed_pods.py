@@ -149,7 +149,8 @@ _MAX_STALE: Final = 4096
 class InFlightAssignments:
     """Assumed pods by task and by host. A task is held once at a time.
 
-    Nothing is done for each task of a batch before a host is asked for: new batches are entered then, all at once.
+    New batches are entered into the columns all at once, when a host is looked up; before that, adding a batch takes no
+    time for each of its tasks.
     """
 
     def __init__(self) -> None:

@@ -177,7 +177,7 @@ def _lengthened(changes: AvailabilityChanges, rows: int) -> AvailabilityChanges:
 
 @dataclass(slots=True)
 class HostAvailability:
-    """What is free of one host; whether the pod accepts the GPU model is not checked here."""
+    """Free resources of one host. Whether a pod accepts its GPU models is not checked here."""
 
     cpu_milli: int
     memory_mib: int
@@ -226,7 +226,7 @@ class HostAvailability:
 
 
 class AvailabilityProfile:
-    """What is free of each host from `now_ms` on, if every lease ends at its latest end.
+    """Free resources of each host from `now_ms` on, if every lease ends at its latest end.
 
     `leases` are part of the cluster's columns already; reservations are added here. An overdue lease still uses its
     part: it counts as ending at the next millisecond.

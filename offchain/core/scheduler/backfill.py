@@ -32,7 +32,7 @@ class _PlacedPods:
 
 
 class Backfill:
-    """What a pod may use now of hosts on which something is reserved; of other hosts it may use everything.
+    """The resources that a pod may use now on hosts with reservations; on other hosts it may use everything.
 
     A pod that ends before a reservation begins may use what is free now; one that runs on must leave what is reserved:
     it may use the least that is free at any time until its end. As a function of that end the least only falls, where
@@ -206,12 +206,11 @@ def reserve_over(
     yielding_to_task: Callable[[int], Sequence[int]],
     waiting: Callable[[int], ReservationRequest | None],
 ) -> tuple[dict[int, Reservation], dict[int, Reservation]]:
-    """Return reservations for `wanted`, and what is kept then.
+    """Return new reservations for `wanted`, and all reservations that are valid then, both by task.
 
-    Of others, those give way to a task that starts sooner by that.
-
-    `profile` contains what is kept. `yielding_to_task`: [task], whose reservations give way to it; these are planned
-    anew behind it.
+    A reservation of another task that yields to a wanted one is planned anew behind it where that lets the wanted task
+    start sooner; otherwise it is kept. `profile` contains `reservations`. `yielding_to_task`: returns the tasks whose
+    reservations yield to a task.
     """
     made: dict[int, Reservation] = {}
     reservations = dict(reservations)
@@ -277,7 +276,7 @@ class BackfillFilter:
         self._placed: list[tuple[int, PodShape, int, int]] = []
 
     def excluded(self, task: Task, request: PodRequest, devices: AnyInts) -> Bools | None:
-        """None where nothing is reserved of any host that is feasible for such pods, however long they run."""
+        """[host]: whether the pod must not start there. None: no feasible host has reservations."""
         backfill = self._backfill(task)
         if not backfill.restricts(devices):
             return None

@@ -23,7 +23,7 @@ MAX_DEVICES = 16
 
 
 class HostColumns(NamedTuple):
-    """What is free of all hosts. Row `i` of each column is host `i`.
+    """Free resources of all hosts. Row `i` of each column is host `i`.
 
     A device of which an account uses shares has a device class of its own, which no share of another account accepts.
     """
@@ -97,7 +97,7 @@ NO_DEVICE = DeviceClass("")
 
 
 class SharingLevels(NamedTuple):
-    """How many more shares are expected of accounts, as levels (:mod:`offchain.core.scheduler.sharing_demand`)."""
+    """Shares that are still expected of each account, as levels (:mod:`offchain.core.scheduler.sharing_demand`)."""
 
     by_account: dict[str, int]
     other: int
@@ -121,7 +121,10 @@ FEW_CLASSES = 1 << 10
 
 
 class DeviceClasses:
-    """A device of which an account has shares has a class of its own, which no share of another account accepts."""
+    """The device classes of a cluster, by number.
+
+    A device of which an account has shares has a class of its own, which no share of another account accepts.
+    """
 
     def __init__(self) -> None:
         self.all: list[DeviceClass] = [NO_DEVICE]

@@ -214,10 +214,7 @@ class SchedulingCycle:
         return any_placed
 
     def _waiting_for(self, number: int) -> ReservationRequest | None:
-        """Return what a task waits for; None where it does not wait for resources.
-
-        It was placed, or a limit holds it.
-        """
+        """Return what a task waits for; None: it was placed, or a quota holds it back."""
         if number not in self._queue or self._queue.quota_exceeded(number) is not None:
             return None
         task, (request, least, *_) = self._tasks[number], self._registry.class_of(number)

@@ -114,7 +114,7 @@ _Key = tuple[int, int, int, int]
 
 
 class DemandRows(NamedTuple):
-    """What expected pods ask for. Shapes that differ only in accepted models are one row.
+    """Requests of expected pods. Shapes that differ only in accepted models are one row.
 
     Column `k` of the tables is one way to ask for GPUs: `gpus[k]` devices with equal thousandths of each.
     """
@@ -137,7 +137,10 @@ class DemandRows(NamedTuple):
 
 
 class ExpectedDemand:
-    """The rows, and the row of each shape. Pods without GPUs are left out: no GPU is kept for them."""
+    """The columns of expected pods, and the row of each shape.
+
+    Pods without GPUs are left out: no GPU is kept for them.
+    """
 
     def __init__(self, mix: DemandDistribution, cluster: Cluster) -> None:
         wanted = [(shape, share) for shape, share in mix.shares().items() if shape.gpus]

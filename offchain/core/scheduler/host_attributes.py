@@ -208,7 +208,7 @@ class HostAttributes:
         self.reputation[row] = reputation_of(host)
 
     def remove(self, row: int) -> None:
-        """The host in this row is gone."""
+        """Forget the host in this row."""
         if row < self._rows:
             self.online[row] = False
 

@@ -18,7 +18,7 @@ MEMORY_GRAIN_MIB = 1024
 
 
 class ScoreTables(NamedTuple):
-    """What the value of a host is computed from."""
+    """Tables from which the value of a host is computed."""
 
     value: Floats
     """[level, free thousandths, k]: the value of a piece for a pod that asks for GPUs in way `k`."""
@@ -92,7 +92,7 @@ def _sums(
 def _weighted_pods(
     cpu: float, memory: float, cuts: Floats, value: Floats, rows: DemandRows, weight: Floats, by_row: Floats
 ) -> float:
-    """Thousandths of GPUs. `cuts` and `value`: the sums over the host's devices.
+    """Return the value in thousandths of GPUs. `cuts` and `value`: the sums over the host's devices.
 
     Rows are processed without branches and added up by halves, so that processors vectorise. The sum is the same on all
     of them.

@@ -44,7 +44,7 @@ class MigrationCandidate:
 
 
 class MigrationWatch:
-    """`hosts`: the chain's records, as they are when they are read."""
+    """Tasks to examine for moves and standbys. `hosts`: the chain's current records."""
 
     def __init__(self, hosts: Mapping[str, Host], limits: HealthLimits) -> None:
         self.limits = limits

@@ -44,7 +44,7 @@ WIDENING: Final = 4
 
 
 class WorkPartition:
-    """`me`: the account of this scheduler, which has all classes while it is alone."""
+    """The work of one scheduler among several. `me`: its account, which has all classes while it is alone."""
 
     def __init__(self, me: str) -> None:
         self._me = me

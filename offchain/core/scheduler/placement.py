@@ -27,7 +27,7 @@ from offchain.core.values import Host, Task
 
 
 class Planner:
-    """`seed` decides between equal hosts."""
+    """Places tasks on the hosts with the lowest costs, and holds what is assumed. `seed` breaks ties of equal hosts."""
 
     def __init__(self, seed: bytes, weights: ScoreWeights | None = None) -> None:
         self.hosts = HostTable()
@@ -95,7 +95,7 @@ class Planner:
             self.scores.changed((row,), attributes=True)
 
     def record_manifest(self, manifest: bytes, host: str) -> None:
-        """A pod of this manifest runs there."""
+        """Record that a pod of this manifest runs on the host."""
         self.scores.changed(self.hosts.record_manifest(manifest, host), attributes=True)
 
     def set_assumed(self, task: int, *, assumed: bool) -> None:

@@ -7,7 +7,7 @@ only the pods of hosts that have changed are visited.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -47,12 +47,17 @@ class _Links(NamedTuple):
 
 
 class _Requests(NamedTuple):
-    """What pods ask for; equal requests are stored once."""
+    """The columns of :class:`KernelRequest`, [request]: compiled loops cannot read a list of requests.
+
+    Only what an allocation needs; the number of devices is in :attr:`_Links.devices`. Equal requests are stored once.
+    """
 
     cpu: Ints
     memory: Ints
     disk: Ints
     milli: Ints
+    account: Ints
+    """A number for the owner of pods that ask for shares of devices, which no other account may share; 0: no share."""
     accepts: Bools
     """[request, device class]"""
 
@@ -121,15 +126,16 @@ class PodsByHost:
         cluster.free_milli -= _allocate(of, self._links, self._requests, cluster.free, short)
         found: list[int] = of[short].tolist()
         if self._accounts:
-            self._share(of[~short].tolist(), cluster)
+            self._share(*_assumed_on(of[~short], self._links), cluster)
         return found
 
     def allocate_each(self, rows: Sequence[int], pods: Sequence[int], cluster: Cluster) -> None:
-        """Allocate these pods one after the other where they fit; after :meth:`allocate`."""
-        of = np.array(rows, dtype=np.int64), np.array(pods, dtype=np.int64)
-        cluster.free_milli -= _allocate_each(*of, self._links, self._requests, cluster.free)
+        """Allocate these pods one after the other where they fit; after :meth:`allocate`. Pods of one host in a row."""
+        hosts, of = np.array(rows, dtype=np.int64), np.array(pods, dtype=np.int64)
+        fits = np.zeros(len(of), dtype=np.bool_)
+        cluster.free_milli -= _allocate_each(hosts, of, self._links, self._requests, cluster.free, fits)
         if self._accounts:
-            self._share(rows, cluster)
+            self._share(hosts[fits], of[fits], cluster)
 
     def _on(self, row: int) -> Iterator[int]:
         """Yield the pods on this host, the last first; some are not held any more."""
@@ -138,10 +144,8 @@ class PodsByHost:
             yield pod
             pod = int(self._links.previous[pod])
 
-    def _share(self, rows: Iterable[int], cluster: Cluster) -> None:
-        """Assign the devices of which shares were allocated to the accounts of the pods."""
-        of = np.array(list(dict.fromkeys(rows)), dtype=np.int64)
-        hosts, pods = _assumed_on(of[of < len(self._links.last)], self._links)
+    def _share(self, hosts: Ints, pods: Ints, cluster: Cluster) -> None:
+        """Assign the devices of which shares were allocated to the accounts of the pods. `hosts`: [pod]."""
         requests = self._links.request[pods]
         in_order = np.argsort(requests, kind="stable")
         starts = np.flatnonzero(np.diff(requests[in_order], prepend=-1)).tolist()
@@ -164,6 +168,7 @@ def _grown(column: npt.NDArray[Any], count: int, of: int = 0) -> npt.NDArray[Any
 
 def _request_columns(shapes: Sequence[PodShape], cluster: Cluster) -> _Requests:
     known: dict[tuple[object, ...], Bools] = {}
+    accounts = {"": 0}
     accepts = np.zeros((len(shapes), len(cluster.classes)), dtype=np.bool_)
     for number, one in enumerate(shapes):
         rule = one.models, one.min_vram_mib, one.verified_only, one.allow_simulated, one.account
@@ -175,6 +180,7 @@ def _request_columns(shapes: Sequence[PodShape], cluster: Cluster) -> _Requests:
         np.array([one.memory_mib for one in shapes], dtype=np.int64),
         np.array([one.disk_gib for one in shapes], dtype=np.int64),
         np.array([one.gpu_milli for one in shapes], dtype=np.int64),
+        np.array([accounts.setdefault(one.account, len(accounts)) for one in shapes], dtype=np.int64),
         accepts,
     )
 
@@ -214,14 +220,16 @@ def _assumed_on(rows: Ints, links: _Links) -> tuple[Ints, Ints]:
 def _allocate(rows: Ints, links: _Links, requests: _Requests, free: HostColumns, short: Bools) -> int:
     """Allocate where all pods fit, else mark the host as `short`. Return the thousandths of devices in all.
 
-    As free resources only fall, all pods fit one after the other, in any order, if nothing is below zero at the end.
+    As free resources only fall, all pods fit one after the other, in any order, if nothing is below zero at the end and
+    no device has shares of two accounts.
     """
-    left = np.zeros(MAX_DEVICES, dtype=np.int64)
+    left, owners = np.zeros(MAX_DEVICES, dtype=np.int64), np.zeros(MAX_DEVICES, dtype=np.int64)
     total = 0
     for place in range(len(rows)):
         row = rows[place]
         cpu, memory, disk = free.cpu[row], free.memory[row], free.disk[row]
         copy_row(free.device[row], left)
+        _clear(owners)
         taken = 0
         any_pods = False
         fine = True
@@ -248,6 +256,8 @@ def _allocate(rows: Ints, links: _Links, requests: _Requests, free: HostColumns,
                             left[index] -= requests.milli[request]
                             taken += requests.milli[request]
                             fine &= index < free.gpus[row] and requests.accepts[request, free.device_class[row, index]]
+                            fine &= _is_owner(owners[index], requests.account[request])
+                            owners[index] = max(owners[index], requests.account[request])
             pod = previous
         if any_pods:
             if not fine or cpu < 0 or memory < 0 or disk < 0 or _least(left) < 0:
@@ -268,12 +278,29 @@ def _least(device: Ints) -> int:
     return int(least)
 
 
+@inner
+def _clear(column: Ints) -> None:
+    for index in range(len(column)):
+        column[index] = 0
+
+
+@inner
+def _is_owner(owner: int, account: int) -> bool:
+    """Whether a pod may have a device of which `owner` has shares. 0: nobody; the pod asks for no share."""
+    return account in (0, owner) or owner == 0
+
+
 @compiled
-def _allocate_each(rows: Ints, pods: Ints, links: _Links, requests: _Requests, free: HostColumns) -> int:
-    """Return the thousandths of devices in all."""
+def _allocate_each(
+    rows: Ints, pods: Ints, links: _Links, requests: _Requests, free: HostColumns, allocated: Bools
+) -> int:
+    """Mark the pods that fit in `allocated`. Return their thousandths of devices in all."""
+    owners = np.zeros(MAX_DEVICES, dtype=np.int64)
     total = 0
     for place in range(len(rows)):
         row, pod = rows[place], pods[place]
+        if place and row != rows[place - 1]:
+            _clear(owners)
         request, devices = links.request[pod], links.devices[pod]
         milli = requests.milli[request]
         fine = free.cpu[row] >= requests.cpu[request] and free.memory[row] >= requests.memory[request]
@@ -282,6 +309,8 @@ def _allocate_each(rows: Ints, pods: Ints, links: _Links, requests: _Requests, f
             if devices >> index & 1:
                 fine &= index < free.gpus[row] and requests.accepts[request, free.device_class[row, index]]
                 fine &= free.device[row, index] >= milli
+                fine &= _is_owner(owners[index], requests.account[request])
+        allocated[place] = fine
         if fine:
             free.cpu[row] -= requests.cpu[request]
             free.memory[row] -= requests.memory[request]
@@ -290,5 +319,6 @@ def _allocate_each(rows: Ints, pods: Ints, links: _Links, requests: _Requests, f
             for index in range(MAX_DEVICES):
                 if devices >> index & 1:
                     free.device[row, index] -= milli
+                    owners[index] = max(owners[index], requests.account[request])
                     total += milli
     return total

@@ -1,7 +1,7 @@
 """Preemption: which spot tasks are ended for a task of higher priority, when not, and the hosts reserved meanwhile.
 
-What was done before decides who may preempt and be preempted, so that preemptions do not cascade. docs/scheduling.md,
-"Preemption".
+Earlier preemptions decide which tasks may preempt and be preempted, so that preemptions do not cascade.
+docs/scheduling.md, "Preemption".
 """
 
 from __future__ import annotations
@@ -34,14 +34,17 @@ GRACE_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Preemptor:
-    """A waiting task that may preempt others."""
+    """A waiting task that may preempt others.
+
+    `shape`: the resources of its `PodRequest`. The rest of the request is not needed here: it is in the hosts that
+    :func:`choose_victims` excludes.
+    """
 
     task: int
     account: str
     priority: int
     shape: PodShape
     pods: int
-    longest_ms: int
 
     @property
     def amount(self) -> ResourceAmount:
@@ -197,7 +200,7 @@ def choose_victims(
     excluded |= excluded_by_pods(want, fleet)
     if reserved is not None:
         excluded |= reserved
-    preemptor = Preemptor(task.id, task.tenant, task.priority, want.shape, task.least, task.max_duration_ms)
+    preemptor = Preemptor(task.id, task.tenant, task.priority, want.shape, task.least)
     known = (_running(victim, fleet.cluster, queues.leaf_of(victim)) for victim in spot)
     running = [one for one in known if one is not None]
     groups = spread_groups(want.layout, fleet.attributes)

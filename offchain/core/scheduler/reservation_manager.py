@@ -48,7 +48,7 @@ ALL_WINDOWS: Final = -1
 
 
 class WindowClaims:
-    """What reservation windows hold of which hosts: each host completely.
+    """Allocations of reservation windows, each of a whole host.
 
     Computed anew when hosts or windows change.
     """
@@ -144,9 +144,9 @@ class ReservationManager:
         self._stale.update(numbers)
 
     def refers_to(self, row: int) -> bool:
-        """Whether a reservation, or what a task holds by its record, is on the host in this row.
+        """Whether a reservation, or a lease of a task, is on the host in this row.
 
-        What tasks hold whose changes are only noted does not count: it is computed anew before it is read.
+        Tasks with a noted change do not count: their leases are computed anew before they are read.
         """
         reserved = any(place.host == row for one in self._reservations.values() for place in one.places)
         return reserved or not self._ends.tasks_on(row) <= self._stale

@@ -35,7 +35,7 @@ class ScoreColumn(NamedTuple):
 
 
 class Penalties(NamedTuple):
-    """What is added to the score. All columns empty: nothing."""
+    """Costs that are added to the score. All columns empty: none."""
 
     by_host: Floats
     """[host]: costs; infinite: not permitted."""

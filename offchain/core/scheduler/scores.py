@@ -112,7 +112,7 @@ def list_price_scores(request: PodRequest, price_lists: PriceLists, lists: slice
 
 
 def reputation_score(request: PodRequest, attributes: HostAttributes) -> Floats:
-    """What the host's score on the chain lacks of the best; one half without a history."""
+    """1 minus the host's reputation on the chain, from 0 to 1; one half without a history."""
     del request
     lacks: Floats = 1.0 - attributes.reputation
     return lacks

@@ -198,7 +198,7 @@ class TaskRegistry:
             del self.not_before[number]
 
     def release(self, number: int) -> None:
-        """What was placed of this task is final, or was refused."""
+        """Forget the placement of this task, which is final or was refused."""
         self._planner.release((number,))
         self._reservations.on_changed((number,))
         task = self.tasks.get(number)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
 from offchain.adapters.metrics.serving import serve_metrics
 from offchain.adapters.periodic_jobs import PeriodicJobs
+from offchain.clock import unix_ms
 from offchain.errors import OurError
 from offchain.indexer.notification_rows import DeliveryRow, SubscriptionRow
 from offchain.indexer.queries import open_for_reading
@@ -96,7 +96,7 @@ class Notifier:
 
     async def step(self, now_ms: int | None = None) -> None:
         """Read new events, and make one attempt of each delivery whose time has come."""
-        now = _now_ms() if now_ms is None else now_ms
+        now = unix_ms() if now_ms is None else now_ms
         while await self._stored(self._store.step, now):
             pass
         due = await self._stored(self._store.due, now, _MOST_DUE)
@@ -109,7 +109,7 @@ class Notifier:
 
     async def take_alerts(self, alerts: Sequence[HostAlert]) -> None:
         """Store the deliveries of alerts about hosts."""
-        known = await self._stored(self._store.take_alerts, alerts, _now_ms())
+        known = await self._stored(self._store.take_alerts, alerts, unix_ms())
         self._log.info("alerts", taken=known, of_unknown_hosts=len(alerts) - known)
 
     def readings(self) -> Iterator[MetricReading]:
@@ -153,10 +153,6 @@ async def run_notifier(settings: NotifierSettings) -> None:
             jobs.add("notifications", notifier.step, STEP_S)
             out.info("started", index=db.name, mails=len(settings.mails), pid=os.getpid())
             await run_until_stopped(_forever, out)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 async def _forever() -> None:

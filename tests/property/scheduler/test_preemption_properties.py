@@ -84,7 +84,7 @@ def fits_apart(cluster, shape, pods, apart):
 @given(work(), shapes(), st.integers(1, 3), st.integers(0, 3), groups)
 def test_victims_are_eligible_enough_and_needed(work, shape, pods, priority, groups):
     cluster, running = work
-    preemptor = Preemptor(99, "mine", priority, shape, pods, 1000)
+    preemptor = Preemptor(99, "mine", priority, shape, pods)
     apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
     done = preempt(preemptor, running, cluster, NOW, RULES, PreemptionHistory(), OWN, groups=apart)
     may = [one for one in running if one.spot and one.priority < priority]
@@ -135,7 +135,7 @@ def test_victims_found_by_exhaustive_search_are_found(work, shape, pods, groups,
             held = held.plus(one.amount) if one.leaf == part else held
         right = data.draw(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
         nodes.append(EntitlementNode(0, data.draw(st.sampled_from([1.0, 3.0])), held, right))
-    preemptor = Preemptor(99, "mine", 9, shape, pods, 1000)
+    preemptor = Preemptor(99, "mine", 9, shape, pods)
     policies = Entitlements(totals, nodes).reclaim_policies(PARTS, preemptor.amount)
     apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
     done = preempt(preemptor, running, cluster, NOW, RULES, PreemptionHistory(), policies, groups=apart)

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import threading
-import time
 
 import cli_world
 
@@ -19,6 +18,7 @@ from offchain.adapters.transport.host_server import HostServer
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.port import refused
 from offchain.adapters.transport.session import WINDOW
+from offchain.clock import unix_ms
 from offchain.schema.protocol.evidence import pack
 from offchain.schema.protocol.messages import Code, Control, Op
 from offchain.schema.protocol.snapshots import RentalSnapshot, SnapshotAction, Snapshots
@@ -89,7 +89,7 @@ class RealHost:
                 Op.ATTEST: self._attest,
             },
             verify=lambda account, crypto, payload, signature: verify(ss58.decode(account), crypto, payload, signature),
-            now_ms=lambda: time.time_ns() // 1_000_000,
+            now_ms=unix_ms,
             recheck_s=0.05,
         )
         serving = asyncio.create_task(server.serve())

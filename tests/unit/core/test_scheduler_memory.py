@@ -144,7 +144,7 @@ def test_many_rounds_of_complete_churn_leave_as_much_as_a_few():
 def test_the_history_of_preemptions_forgets_accounts_after_its_window():
     history, policy = PreemptionHistory(), PreemptionPolicy()
     for number in range(50):
-        preemptor = Preemptor(number, f"account {number}", 1, PodShape(1, 1), 1, 1)
+        preemptor = Preemptor(number, f"account {number}", 1, PodShape(1, 1), 1)
         done = PreemptionDecision(preemptor, (), (), 0)
         history = history.after(done, number * policy.window_ms // 2, policy).ended(number)
     assert list(history.preempted_at) == ["account 48", "account 49"]

@@ -2,10 +2,10 @@
 
 import json
 import os
-import time
 
 from node_agent.install.releases import Releases
 from node_agent.runtime.status_file import NAME as BEACON
+from offchain.clock import unix_ms
 from offchain.processes import start_time
 
 
@@ -32,7 +32,7 @@ class FakeService:
         if self.killed:
             raise KeyboardInterrupt
         releases = Releases(self.state)
-        release = releases.decide(time.time_ns() // 1_000_000).release
+        release = releases.decide(unix_ms()).release
         self.started.append(release)
         if release in self.broken:
             if not self.hangs:

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from node_agent.install.releases import Releases
-from node_agent.runtime.settings import unix_ms
 from node_agent.runtime.startup import _confirm, _serve
+from offchain.clock import unix_ms
 from offchain.errors import OurError
 
 NEW = "a" * 64

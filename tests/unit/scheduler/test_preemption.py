@@ -33,7 +33,7 @@ def spot(task, *places, shape=GPU, priority=0, rate=1, started_ms=0):
 
 
 def preemptor(shape=GPU, pods=1, priority=5, task=99):
-    return Preemptor(task, "mine", priority, shape, pods, 1000)
+    return Preemptor(task, "mine", priority, shape, pods)
 
 
 def ask(cluster, running, want, past=None, closed=None):
@@ -212,11 +212,11 @@ def test_the_places_are_reserved_during_the_notice():
     leases.drop((1,))
     profile = AvailabilityProfile(cluster, NOW, leases)
     want = found.preemptor
-    reservation = Reservation(want.task, want.shape, found.notice_ends_ms, want.longest_ms, found.places)
+    reservation = Reservation(want.task, want.shape, found.notice_ends_ms, 1000, found.places)
     profile.add(reservation.allocations())
     free = SampleBackfill(profile)
     assert free.is_allowed(0, GPU, 1, found.notice_ends_ms)
     assert not free.is_allowed(0, GPU, 1, found.notice_ends_ms + 1)
-    waiting = ReservationRequest(want.task, want.shape, want.pods, want.longest_ms, 0)
+    waiting = ReservationRequest(want.task, want.shape, want.pods, 1000, 0)
     at_once = reserve(AvailabilityProfile(cluster, NOW, leases), [waiting], {want.task: reservation})
     assert at_once[want.task].start_ms == NOW

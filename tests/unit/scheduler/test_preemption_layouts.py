@@ -37,7 +37,7 @@ def leave(running: list[RunningTask], groups_of_hosts: list[int], pods: int) -> 
     for one in running:
         for place in one.places:
             cluster.take(place.host, GPU, place.devices)
-    preemptor = Preemptor(99, "mine", 5, GPU, pods, 1000)
+    preemptor = Preemptor(99, "mine", 5, GPU, pods)
     found = preempt(
         preemptor, running, cluster, NOW, PreemptionPolicy(), PreemptionHistory(), OWN, groups=np.array(groups_of_hosts)
     )

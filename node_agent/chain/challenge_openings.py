@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from node_agent.core.challenges import HeldProof
 from offchain.adapters.chain.challenge_blocks import BlocksPrunedError, answer_times
+from offchain.errors import BadReply
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import ChallengeRecord
 from offchain.schema.challenge.order import ChallengeWork, drawn_numbers, read_opening
@@ -36,6 +37,10 @@ class DrawnOpenings:
             times = await answer_times(self._port, number, record, head)
         except BlocksPrunedError:
             return True
+        except BadReply as error:
+            if error.code == "state_pruned":
+                return True
+            raise
         if times is None:
             return None
         shown = read_opening(proof.opening)

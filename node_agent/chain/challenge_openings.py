@@ -35,12 +35,10 @@ class DrawnOpenings:
             return True
         try:
             times = await answer_times(self._port, number, record, head)
-        except BlocksPrunedError:
+        except (BlocksPrunedError, BadReply) as error:
+            if isinstance(error, BadReply) and error.code != "state_pruned":
+                raise
             return True
-        except BadReply as error:
-            if error.code == "state_pruned":
-                return True
-            raise
         if times is None:
             return None
         shown = read_opening(proof.opening)

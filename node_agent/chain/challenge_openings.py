@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from node_agent.core.challenges import HeldProof
 from offchain.adapters.chain.challenge_blocks import BlocksPrunedError, answer_times
+from offchain.errors import BadReply
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import ChallengeRecord
 from offchain.schema.challenge.order import ChallengeWork, drawn_numbers, read_opening
@@ -34,7 +35,9 @@ class DrawnOpenings:
             return True
         try:
             times = await answer_times(self._port, number, record, head)
-        except BlocksPrunedError:
+        except (BlocksPrunedError, BadReply) as error:
+            if isinstance(error, BadReply) and error.code != "state_pruned":
+                raise
             return True
         if times is None:
             return None

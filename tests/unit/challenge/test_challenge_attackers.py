@@ -102,5 +102,7 @@ def test_a_finding_about_an_answer_is_by_its_time_first_and_then_by_its_proof() 
         record = challenge(ChallengePhase.COMMITTING, answer=answer, ballot=Ballot(0, 5, SEED, (), ()))
         documents = (commitment.to_bytes(), shown.opening(bytes(32)).to_bytes())
         assert examine_proof(record, terms, 5_000, bytes(32), documents).kind is kind
+        other_draw = examine_proof(record, terms, 5_000, bytes([1] * 32), documents)
+        assert other_draw.kind is FindingKind.NOT_SHOWN, "host and verifier may be on different forks"
         malformed = examine_proof(record, terms, 5_000, bytes(32), (b"{}", documents[1]))
         assert (malformed.kind, "malformed" in malformed.reason) == (FindingKind.WRONG, True)

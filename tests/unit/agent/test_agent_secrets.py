@@ -5,10 +5,12 @@ import logging
 import pytest
 from agent_world import World
 
+from node_agent.attestation.sealing_key import SealingKey
 from node_agent.core.states import Phase
 from node_agent.runtime.agent import NodeAgent
 from offchain.adapters.transport.port import HostRefused
 from offchain.schema.chain_types._generated_chain import LeaseStateActive
+from offchain.schema.protocol.messages import Code
 from offchain.schema.protocol.operations import ExecArgs
 from tests.support.fake_access import FakeAccess, FakePod
 from tests.support.fake_engine import FakeProgram
@@ -48,3 +50,21 @@ async def test_no_secret_of_a_tenant_comes_into_the_log(tmp_path, monkeypatch, c
     assert f"lease {number}" in caplog.text, "the agent logs what it does"
     for secret in (ARGUMENT, TYPED.decode(), PRINTED.decode(), DELIVERED.decode(), world.key.seed().hex()):
         assert secret not in caplog.text
+
+
+async def test_a_confidential_host_opens_what_is_sealed_for_the_key_in_its_memory(tmp_path, monkeypatch):
+    world = World(tmp_path / "agent", lambda *_: FakeProgram(runs=True))
+    parts = {"pods": FakeAccess({}), "sealing": SealingKey()}
+    monkeypatch.setattr("agent_world.NodeAgent", lambda *given, **options: NodeAgent(*given, **options, **parts))
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        await world.until(lambda: world.tasks.lease(number).state == LeaseStateActive())
+        client = world.client(agent)
+        # Opened: only then is it seen that the manifest does not name it.
+        opened = {SealingKey().public: Code.BAD_REQUEST, parts["sealing"].public: Code.NOT_FOUND, None: Code.NOT_FOUND}
+        for key, code in opened.items():
+            with pytest.raises(HostRefused) as refused:
+                await client.deliver(number, "unknown", DELIVERED, seal_key=key)
+            assert refused.value.refusal.code is code
+        await client.close()

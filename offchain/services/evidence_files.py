@@ -106,7 +106,7 @@ async def fetch_files(
 
     No file is no problem: the opener may have added none.
     """
-    problems = []
+    problems: list[str] = []
     genesis = await chain.port.genesis_hash()
     for lease in leases:
         where = f"lease {lease.id} on {lease.record.host}"

@@ -3,6 +3,7 @@
 import pytest
 
 from offchain.adapters.keys.signer import from_uri
+from offchain.ports import Signer
 from offchain.schema.protocol.evidence import MAX_FILES, own_member, pack, unpack
 from offchain.schema.protocol.fields import WireError
 from offchain.services.evidence_files import checked_files, signed_files
@@ -17,7 +18,7 @@ def made(own: dict[str, bytes] | None = None) -> bytes:
 
 
 @pytest.mark.parametrize("opener", [OPENER, from_uri("//Opener", "ed25519")], ids=["sr25519", "ed25519"])
-def test_the_files_that_the_opener_signed_are_accepted(opener):  # type: ignore[no-untyped-def]
+def test_the_files_that_the_opener_signed_are_accepted(opener: Signer) -> None:
     data = signed_files(OWN, GENESIS, TASK, opener)
     assert checked_files(data, GENESIS, TASK, opener.address) == {own_member(name): own for name, own in OWN.items()}
 

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from node_agent.chain.heartbeat import Heartbeat
 from node_agent.core.states import AgentState, Phase
+from node_agent.metering.pod_metrics import PodMetrics
 from node_agent.runtime.journal import EarningsJournal
 from node_agent.telemetry.device_metrics import DeviceMetrics
 from offchain.adapters.chain.client import SubstrateChain
@@ -109,9 +110,14 @@ class AgentMetrics:
 
 @contextlib.asynccontextmanager
 async def serve_agent_metrics(
-    address: str | None, chain: SubstrateChain, outbox: OutboxMetrics, devices: DeviceMetrics, agent: AgentMetrics
+    address: str | None,
+    chain: SubstrateChain,
+    outbox: OutboxMetrics,
+    devices: DeviceMetrics,
+    agent: AgentMetrics,
+    pods: PodMetrics,
 ) -> AsyncIterator[None]:
     """Serve the metrics of an agent at `IP:PORT`; None: nowhere. Raises ListenError."""
     where = None if address is None else parse_address(address, "metrics")
-    async with serve_metrics(where, [ChainMetrics(chain), outbox, devices, agent], [devices.refresh]):
+    async with serve_metrics(where, [ChainMetrics(chain), outbox, devices, agent, pods], [devices.refresh]):
         yield

@@ -20,6 +20,7 @@ from offchain.gateway.api.models import AnsweredModel, ResourceAnswer
 from offchain.gateway.api.parameters import NoParameters
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import Identity
+from offchain.gateway.api.task_usage import TaskUsageApi, TaskUsageResource, UsageOfTask
 
 KEPT_S: Final = 2.0
 """How long an answer is given again: Prometheus is asked once, however many operators look."""
@@ -74,6 +75,7 @@ class MonitoringApi:
         self._sign_in = sign_in
         self._prometheus = prometheus
         self.devices = DeviceHistoryApi(readers, sign_in, prometheus)
+        self.tasks = TaskUsageApi(readers, sign_in, prometheus)
         self._reading = asyncio.Lock()
         self._kept: tuple[float, MonitoringResource] | None = None
 
@@ -176,5 +178,17 @@ MONITORING_ACTIONS: Final = (
         is_costly=True,
         budget="body",
         act=lambda api, who, asked: api.monitoring.devices.present(who, asked),
+    ),
+    ApiAction(
+        "GET",
+        "/v1/tasks/{task}/usage",
+        "usage_of_task",
+        "Processors, memory and GPUs that a task's pods use over time: for its tenant and operators.",
+        UsageOfTask,
+        one_answer_of(TaskUsageResource),
+        needs_token=True,
+        is_costly=True,
+        budget="body",
+        act=lambda api, who, asked: api.monitoring.tasks.present(who, asked),
     ),
 )

@@ -137,6 +137,15 @@ class SignIn:
                 "Sign in with another account. The gateway's operator names operators (--http-operator).",
             )
 
+    async def require_owner(self, who: Identity, owner: str | None, role: made.Role, thing: str) -> None:
+        """Raise NotAllowed unless the account is `owner` of a thing, with its role, or has the role of an operator."""
+        roles = (await self.present(who)).data.roles
+        if "operator" not in roles and not (who.account == owner and role in roles):
+            raise NotAllowed(
+                f"{who.account} is not the {role} of {thing}.",
+                f"Sign in with the account of its {role}, or of an operator.",
+            )
+
     async def end(self, who: Identity) -> ResourceAnswer[made.RevokedResource]:
         """Revoke a sign-in."""
         require_session(who)

@@ -96,3 +96,27 @@ async def test_a_provider_sees_measurements_of_its_host_over_time(here: Console,
     async with page.expect_request(re.compile("measurements.hours=168")):
         await page.get_by_role("combobox", name=re.compile("^Time")).select_option("168")
     assert await here.axe() == [], json.dumps(await here.axe(), indent=1)
+
+
+async def test_a_tenant_sees_the_usage_of_its_task_over_time(here: Console, gateway: ConsoleGateway) -> None:
+    task, _ = gateway.task_in("Running")
+    times = [number * 600_000 for number in range(144)]
+    mib = 1 << 20
+    pod = {"pod": 0, "cpu_cores": [None, *[0.25] * 143], "memory_bytes": [number * mib for number in range(144)]}
+    no_gpus = {"gpu_utilisation_percent": [None] * 144, "gpu_memory_bytes": [None] * 144}
+    await answer(here.page, "/usage", {"times_ms": times, "pods": [{**pod, **no_gpus}]})
+    await here.go(f"/tasks/{task.task}")
+    await expect(here.page.get_by_role("heading", name="Timeline")).to_be_visible()
+    await expect(here.page.get_by_role("heading", name="Usage")).to_have_count(0)
+    page = await connect(here, "Alice", "operator")
+    await here.go(f"/tasks/{task.task}")
+    await expect(page.get_by_text("Processors, cores")).to_be_visible()
+    await expect(page.locator("canvas")).to_have_count(2)
+    await page.get_by_text("Lowest, mean, highest and last").nth(0).click()
+    row = page.get_by_role("row").filter(has=page.get_by_role("cell", name="pod 0", exact=True))
+    await expect(row.first).to_contain_text("0.25 cores")
+    await page.get_by_text("Lowest, mean, highest and last").nth(1).click()
+    await expect(row.filter(has_text="143 MiB")).to_be_visible()
+    async with page.expect_request(re.compile("usage.hours=1$")):
+        await page.get_by_role("combobox", name=re.compile("^Time")).select_option("1")
+    assert await here.axe() == [], json.dumps(await here.axe(), indent=1)

@@ -39,6 +39,19 @@ export interface DeviceHistory {
   devices: DeviceSeries[];
 }
 
+export interface PodSeries {
+  pod: number;
+  cpu_cores: (number | null)[];
+  memory_bytes: (number | null)[];
+  gpu_utilisation_percent: (number | null)[];
+  gpu_memory_bytes: (number | null)[];
+}
+
+export interface TaskUsage {
+  times_ms: number[];
+  pods: PodSeries[];
+}
+
 export interface Validator {
   account: string;
   disabled: boolean;

@@ -12,6 +12,7 @@ import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Hash, Heading, Status, Time } from "../components/parts.tsx";
 import { PodAccess } from "../components/PodAccess.tsx";
 import { TaskActions } from "../components/TaskActions.tsx";
+import { TaskUsage } from "../components/TaskUsage.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { sum } from "../lib/money.ts";
 import { isFinal, leasePhrase, taskPhrase } from "../lib/states.ts";
@@ -58,6 +59,7 @@ export function TaskPage() {
               </Load>
             </section>
             <PodAccess task={data} leases={leases.data ?? []} />
+            <TaskUsage task={data} />
             <section class="stack">
               <h2>Bill</h2>
               <Load of={leases} what="the bill">

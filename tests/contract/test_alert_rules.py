@@ -1,4 +1,4 @@
-"""Rules of docs/monitoring/alerts.yaml and queries of the API on made series, by Prometheus' own evaluation (promtool)."""
+"""Rules of docs/monitoring/alerts.yaml and queries of the API on made series, as promtool evaluates them."""
 
 import json
 import shutil

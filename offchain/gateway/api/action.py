@@ -15,6 +15,7 @@ from offchain.gateway.api.manifest_checks import ManifestChecks
 from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.sign_in import SignIn
+from offchain.gateway.api.task_placement import TaskPlacementApi
 
 if TYPE_CHECKING:
     from offchain.gateway.api.monitoring import MonitoringApi
@@ -39,6 +40,7 @@ class NodeParts:
     extrinsics: WalletExtrinsicsApi
     manifests: ManifestChecks
     records: NodeRecordsApi
+    placements: TaskPlacementApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,11 @@ class ApiParts:
     def records(self) -> NodeRecordsApi:
         """Raises PartOff without a node."""
         return self._of_node().records
+
+    @property
+    def placements(self) -> TaskPlacementApi:
+        """Raises PartOff without a node."""
+        return self._of_node().placements
 
     def _of_node(self) -> NodeParts:
         if self.node is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from offchain.gateway.api.action import NodeParts
 from offchain.gateway.api.call_plans import CallPlanner, UnsettledLeases
@@ -11,12 +11,18 @@ from offchain.gateway.api.extrinsics import WalletExtrinsicsApi
 from offchain.gateway.api.manifest_checks import ManifestChecks
 from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.planner import PlacementPlanner
+from offchain.gateway.api.task_placement import TaskPlacementApi
 
 
 class NodeConnections:
-    """Opens connections when they are first needed. Use :meth:`close` at the end."""
+    """Opens connections when they are first needed. Use :meth:`close` at the end.
 
-    def __init__(self, open_chain: Callable[[], SigningChain], unsettled: UnsettledLeases) -> None:
+    `schedulers`: URLs of schedulers that are asked for their decisions.
+    """
+
+    def __init__(
+        self, open_chain: Callable[[], SigningChain], unsettled: UnsettledLeases, schedulers: Sequence[str] = ()
+    ) -> None:
         self._chain = open_chain()
         self._planner = PlacementPlanner(open_chain)
         access = ChainAccess(self._chain)
@@ -24,6 +30,7 @@ class NodeConnections:
             WalletExtrinsicsApi(access, CallPlanner(access, self._planner, unsettled)),
             ManifestChecks(access, self._planner),
             NodeRecordsApi(access),
+            TaskPlacementApi(access, self._planner, schedulers),
         )
 
     async def close(self) -> None:

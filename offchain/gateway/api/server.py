@@ -81,6 +81,8 @@ class ApiSettings:
     """The accounts that have the role of an operator."""
     prometheus: str | None = None
     """URL of the Prometheus whose alerts operators see; None: none."""
+    schedulers: tuple[str, ...] = ()
+    """URLs of schedulers that are asked for their decisions about tasks."""
     origins: frozenset[str] = frozenset()
     """The origins whose pages may read answers, beside the gateway's own."""
     development: bool = False
@@ -120,7 +122,7 @@ class ApiServer:
             if settings.prometheus is not None:
                 monitoring = MonitoringApi(self._readers, sign_in, PrometheusApi(settings.prometheus))
         self._monitoring = monitoring
-        self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled)
+        self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled, settings.schedulers)
         node = None if self._node is None else self._node.parts
         self._actions = ActionHandlers(ApiParts(sign_in, node, settings.template_values, notifications, monitoring))
         self._relay = relay

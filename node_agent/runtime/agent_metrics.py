@@ -16,7 +16,7 @@ from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.local_http import parse_address
 from offchain.adapters.metrics.chain import ChainMetrics, OutboxMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
-from offchain.adapters.metrics.serving import serve_metrics
+from offchain.adapters.metrics.serving import MetricsAddress, serve_metrics
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.schema.manifest.values import GTY
 
@@ -118,6 +118,6 @@ async def serve_agent_metrics(
     pods: PodMetrics,
 ) -> AsyncIterator[None]:
     """Serve the metrics of an agent at `IP:PORT`; None: nowhere. Raises ListenError."""
-    where = None if address is None else parse_address(address, "metrics")
+    where = None if address is None else MetricsAddress(*parse_address(address, "metrics"))
     async with serve_metrics(where, [ChainMetrics(chain), outbox, devices, agent, pods], [devices.refresh]):
         yield

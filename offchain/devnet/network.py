@@ -28,6 +28,7 @@ PROVIDER = "//Bob"
 TENANT = "//Charlie"
 SCHEDULER = "//Dave"
 OPERATOR = "//Alice"
+_RESTART = f"--restart-by={OPERATOR}"
 """The account with the role of an operator in the console."""
 _SIMULATED_GPU = "rtx4090"
 """The profile of a simulated GPU, if the machine has no NVIDIA driver."""
@@ -234,9 +235,9 @@ class LocalNetwork:
         self.paths.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "all"]
         command += [f"--account={SCHEDULER}", f"--state-dir={self.paths.workers}", f"--answers={answers}"]
-        command.append(f"--metrics={self.metrics['workers']}")
+        command += [f"--metrics={self.metrics['workers']}", _RESTART]
         self.supervisor.add(Child("workers", command, log=self.paths.log, run=self.paths.run, env=self._env))
-        index = [*_GANTRY, "worker", "indexer", f"--metrics={self.metrics['indexer']}"]
+        index = [*_GANTRY, "worker", "indexer", f"--metrics={self.metrics['indexer']}", _RESTART]
         self.supervisor.add(Child("indexer", index, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Workers", "scheduler, settler and indexer run")
 
@@ -250,7 +251,7 @@ class LocalNetwork:
         if self._monitoring is not None:
             command.append(f"--prometheus={self._monitoring.prometheus_url}")
         command.append(f"--index={self.paths.index / 'index.db'}")
-        command.append(f"--metrics={self.metrics['gateway']}")
+        command += [f"--metrics={self.metrics['gateway']}", _RESTART]
         self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
 
     def _gateway_address(self) -> str:
@@ -296,7 +297,7 @@ class LocalNetwork:
         files.set_targets(self.metrics, {self.metrics["agent"]: host})
         notifier = [*_GANTRY, "worker", "notifier", f"--index={self.paths.index / 'index.db'}"]
         notifier += [f"--alerts={files.notifier}", f"--alerts-token-file={files.token_file}"]
-        notifier.append(f"--metrics={self.metrics['notifier']}")
+        notifier += [f"--metrics={self.metrics['notifier']}", _RESTART]
         for name, command in (
             ("notifier", notifier),
             ("alertmanager", files.alertmanager_command(programs)),
@@ -389,6 +390,7 @@ def _child_env(paths: DevnetPaths) -> dict[str, str]:
         "GANTRY_AGENT_METRICS",
         "GANTRY_PROMETHEUS",
         "GANTRY_HTTP_OPERATOR",
+        "GANTRY_RESTART_BY",
     )
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     return node.with_certificates(env) | {

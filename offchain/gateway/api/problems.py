@@ -32,6 +32,8 @@ _STATUSES: Final = {
     "sign_in_off": HTTPStatus.NOT_FOUND,
     "no_node": HTTPStatus.NOT_FOUND,
     "monitoring_off": HTTPStatus.NOT_FOUND,
+    "restart_off": HTTPStatus.NOT_FOUND,
+    "restart_refused": HTTPStatus.FORBIDDEN,
 }
 """Other refusals are conflicts; all other errors are of this side, and pass (the index is away, halted, not ready)."""
 _RETRY_S: Final = {HTTPStatus.TOO_MANY_REQUESTS: 1, HTTPStatus.SERVICE_UNAVAILABLE: 5}

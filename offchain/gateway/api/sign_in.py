@@ -84,6 +84,10 @@ class SignIn:
         self._domain = domain
         self._operators = operators
 
+    @property
+    def domain(self) -> str:
+        return self._domain
+
     async def message(self, asked: made.SignInMessageBody) -> ResourceAnswer[made.SignInMessageResource]:
         """Return the text to sign. Nothing is stored: who does not sign costs nothing."""
         seen = await self._seen(asked.account)

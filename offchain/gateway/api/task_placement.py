@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 from offchain.errors import CheckFailed
 from offchain.gateway.api import placement_models as made
@@ -18,7 +18,7 @@ from offchain.services.feasibility import FeasibilityReport, not_waiting_text, r
 from offchain.services.scheduler_replies import ask_schedulers, reserved_start
 
 _UNKNOWN: Final = SchedulingStatus("unknown")
-_STATES: Final = frozenset({"waits", "placed"})
+_STATES: Final[Mapping[str, Literal["waits", "placed"]]] = {"waits": "waits", "placed": "placed"}
 _NO_SUCH_TASK: Final = "no_such_task"
 
 
@@ -108,7 +108,7 @@ def _scheduler(report: DecisionReport) -> made.SchedulerExplanationResource:
     now = report.now or _UNKNOWN
     return made.SchedulerExplanationResource(
         scheduler=report.scheduler,
-        state=now.state if now.state in _STATES else "unknown",
+        state=_STATES.get(now.state, "unknown"),
         limit=now.limit,
         not_before_ms=now.not_before_ms,
         starts_by_ms=now.starts_by_ms,

@@ -26,6 +26,13 @@ export interface Monitoring {
   processes: MonitoredProcess[];
 }
 
+/** The text that an operator signs. */
+export interface RestartMessage {
+  message: string;
+  program: string;
+  expires_ms: number;
+}
+
 export interface DeviceSeries {
   device: number;
   utilisation_percent: (number | null)[];

@@ -28,7 +28,6 @@ PROVIDER = "//Bob"
 TENANT = "//Charlie"
 SCHEDULER = "//Dave"
 OPERATOR = "//Alice"
-_RESTART = f"--restart-by={OPERATOR}"
 """The account with the role of an operator in the console."""
 _SIMULATED_GPU = "rtx4090"
 """The profile of a simulated GPU, if the machine has no NVIDIA driver."""
@@ -235,9 +234,9 @@ class LocalNetwork:
         self.paths.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "all"]
         command += [f"--account={SCHEDULER}", f"--state-dir={self.paths.workers}", f"--answers={answers}"]
-        command += [f"--metrics={self.metrics['workers']}", _RESTART]
+        command.append(f"--metrics={self.metrics['workers']}")
         self.supervisor.add(Child("workers", command, log=self.paths.log, run=self.paths.run, env=self._env))
-        index = [*_GANTRY, "worker", "indexer", f"--metrics={self.metrics['indexer']}", _RESTART]
+        index = [*_GANTRY, "worker", "indexer", f"--metrics={self.metrics['indexer']}"]
         self.supervisor.add(Child("indexer", index, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Workers", "scheduler, settler and indexer run")
 
@@ -247,11 +246,10 @@ class LocalNetwork:
         command += [f"--state-dir={self.paths.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
         api = f"127.0.0.1:{ports.free()}"
         command += [f"--http={api}", f"--http-domain={api}", "--development", f"--http-operator={OPERATOR}"]
-        command.append(f"--scheduler=http://{answers}")
+        command += [f"--scheduler=http://{answers}", f"--index={self.paths.index / 'index.db'}"]
         if self._monitoring is not None:
             command.append(f"--prometheus={self._monitoring.prometheus_url}")
-        command.append(f"--index={self.paths.index / 'index.db'}")
-        command += [f"--metrics={self.metrics['gateway']}", _RESTART]
+        command.append(f"--metrics={self.metrics['gateway']}")
         self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
 
     def _gateway_address(self) -> str:
@@ -297,7 +295,7 @@ class LocalNetwork:
         files.set_targets(self.metrics, {self.metrics["agent"]: host})
         notifier = [*_GANTRY, "worker", "notifier", f"--index={self.paths.index / 'index.db'}"]
         notifier += [f"--alerts={files.notifier}", f"--alerts-token-file={files.token_file}"]
-        notifier += [f"--metrics={self.metrics['notifier']}", _RESTART]
+        notifier.append(f"--metrics={self.metrics['notifier']}")
         for name, command in (
             ("notifier", notifier),
             ("alertmanager", files.alertmanager_command(programs)),
@@ -390,7 +388,6 @@ def _child_env(paths: DevnetPaths) -> dict[str, str]:
         "GANTRY_AGENT_METRICS",
         "GANTRY_PROMETHEUS",
         "GANTRY_HTTP_OPERATOR",
-        "GANTRY_RESTART_BY",
     )
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     return node.with_certificates(env) | {
@@ -399,4 +396,5 @@ def _child_env(paths: DevnetPaths) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
+        "GANTRY_RESTART_BY": OPERATOR,
     }

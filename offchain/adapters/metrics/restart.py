@@ -1,7 +1,7 @@
 """Restart of a process at the request of an operator, who signs a text that is valid for one run of one program.
 
-The process itself checks the signature, so that whoever carries the request (a gateway, a proxy) has no right of its
-own. After the restart the process has another run, so a request cannot be used twice.
+The process itself checks the signature, so that a gateway or proxy that carries the request has no right
+of its own. After the restart the process has another run, so a request cannot be used twice.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from node_agent.core.states import AgentState, Phase, Pod
 from node_agent.drivers.port import DriverError
+from node_agent.metering.pod_metrics import PodMetrics, PodUsage, usage_at
 from node_agent.metering.ports import GpuUsageSource, SteadyTime, UsageSource
 from node_agent.metering.receipts import MeteredLease, ReceiptStore, is_bill_final, make_receipt
 from node_agent.metering.usage import ContainerRun, GpuReading, PodSample, fold
@@ -77,6 +78,8 @@ class UsageMeter:
         self._recent: dict[tuple[int, int], deque[SignedReceipt]] = {}
         self._issued_s: dict[tuple[int, int], float] = {}
         self._turn = asyncio.Lock()
+        self.pod_metrics = PodMetrics()
+        """The usage of pods at the last sample, as metrics."""
 
     def add_jobs(self, agent: MeteredAgent, jobs: PeriodicJobs) -> None:
         """Meter the pods and close receipts. After a failure the counters catch up with the next run."""
@@ -99,6 +102,7 @@ class UsageMeter:
         """Take one sample of every pod. After a failed reading, the next one catches up with all but the time."""
         pods = _metered(agent.state)
         if not pods:
+            self.pod_metrics.update({})
             return
         try:
             runs = await self._usage_source.read(pods)
@@ -108,6 +112,7 @@ class UsageMeter:
         gpus = await self._read_gpus(pods)
         async with self._turn:
             changed = []
+            usage: dict[int, PodUsage] = {}
             for number, pod in pods.items():
                 before = self._entry(number, pod.lease.created_at_ms)
                 if before.closed_at_ms is not None:
@@ -117,7 +122,11 @@ class UsageMeter:
                 after = replace(before, metered=fold(before.metered, sample), reported=reported)
                 if after != before:
                     changed.append(after)
+                used = usage_at(pod.lease.task, pod.lease.pod, before.metered, after.metered, sample)
+                if used is not None:
+                    usage[number] = used
             self._receipts.put(changed)
+        self.pod_metrics.update(usage)
 
     def _sample(
         self, agent: MeteredAgent, number: int, runs: tuple[ContainerRun, ...], gpus: tuple[GpuReading, ...]

@@ -58,6 +58,17 @@ class PodSample:
     gpus: tuple[GpuReading, ...] = ()
     disk_bytes: int | None = None
 
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of the tenant's containers."""
+        return sum(max(0, run.memory_bytes) for run in self.runs if run.own)
+
+    @property
+    def gpu_memory_bytes(self) -> int | None:
+        """Memory in use on all GPUs; None: unknown."""
+        known = [gpu.memory_bytes for gpu in self.gpus if gpu.memory_bytes is not None]
+        return sum(max(0, one) for one in known) if known else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRun:
@@ -163,11 +174,11 @@ def _counters(metered: MeteredUsage, sample: PodSample) -> tuple[MeteredUsage, f
 
 
 def _peaks(metered: MeteredUsage, sample: PodSample) -> MeteredUsage:
-    on_gpus = _gpu_memory(sample)
+    on_gpus = sample.gpu_memory_bytes
     peak = metered.gpu_memory_peak_bytes
     return replace(
         metered,
-        memory_peak_bytes=max(metered.memory_peak_bytes, _memory(sample)),
+        memory_peak_bytes=max(metered.memory_peak_bytes, sample.memory_bytes),
         gpu_memory_peak_bytes=peak if on_gpus is None else max(peak or 0, on_gpus),
         disk_peak_bytes=max(metered.disk_peak_bytes, sample.disk_bytes or 0),
     )
@@ -176,25 +187,16 @@ def _peaks(metered: MeteredUsage, sample: PodSample) -> MeteredUsage:
 def _areas(metered: MeteredUsage, sample: PodSample, passed_ms: int, between_ms: int | None) -> MeteredUsage:
     """Return the sums over time. The disk counts also while nothing runs."""
     busy = [gpu.busy_ppm for gpu in sample.gpus if gpu.busy_ppm is not None]
-    on_gpus = _gpu_memory(sample)
+    on_gpus = sample.gpu_memory_bytes
     work, held = metered.gpu_ppm_ms, metered.gpu_memory_byte_ms
     kept_ms = max(passed_ms, between_ms or 0)
     return replace(
         metered,
-        memory_byte_ms=metered.memory_byte_ms + _memory(sample) * passed_ms,
+        memory_byte_ms=metered.memory_byte_ms + sample.memory_bytes * passed_ms,
         gpu_ppm_ms=(work or 0) + sum(min(max(0, one), 1_000_000) for one in busy) * passed_ms if busy else work,
         gpu_memory_byte_ms=held if on_gpus is None else (held or 0) + on_gpus * passed_ms,
         disk_byte_ms=metered.disk_byte_ms + ((sample.disk_bytes or 0) * kept_ms if kept_ms <= LONGEST_GAP_MS else 0),
     )
-
-
-def _memory(sample: PodSample) -> int:
-    return sum(max(0, run.memory_bytes) for run in sample.runs if run.own)
-
-
-def _gpu_memory(sample: PodSample) -> int | None:
-    known = [gpu.memory_bytes for gpu in sample.gpus if gpu.memory_bytes is not None]
-    return sum(max(0, one) for one in known) if known else None
 
 
 def _mib_s(byte_ms: int) -> int:

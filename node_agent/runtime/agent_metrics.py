@@ -9,13 +9,14 @@ from typing import Final, Protocol
 
 from node_agent.chain.heartbeat import Heartbeat
 from node_agent.core.states import AgentState, Phase
+from node_agent.metering.pod_metrics import PodMetrics
 from node_agent.runtime.journal import EarningsJournal
 from node_agent.telemetry.device_metrics import DeviceMetrics
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.local_http import parse_address
 from offchain.adapters.metrics.chain import ChainMetrics, OutboxMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
-from offchain.adapters.metrics.serving import serve_metrics
+from offchain.adapters.metrics.serving import MetricsAddress, serve_metrics
 from offchain.adapters.transport.gateway import GatewayTransport
 from offchain.schema.manifest.values import GTY
 
@@ -109,9 +110,14 @@ class AgentMetrics:
 
 @contextlib.asynccontextmanager
 async def serve_agent_metrics(
-    address: str | None, chain: SubstrateChain, outbox: OutboxMetrics, devices: DeviceMetrics, agent: AgentMetrics
+    address: str | None,
+    chain: SubstrateChain,
+    outbox: OutboxMetrics,
+    devices: DeviceMetrics,
+    agent: AgentMetrics,
+    pods: PodMetrics,
 ) -> AsyncIterator[None]:
     """Serve the metrics of an agent at `IP:PORT`; None: nowhere. Raises ListenError."""
-    where = None if address is None else parse_address(address, "metrics")
-    async with serve_metrics(where, [ChainMetrics(chain), outbox, devices, agent], [devices.refresh]):
+    where = None if address is None else MetricsAddress(*parse_address(address, "metrics"))
+    async with serve_metrics(where, [ChainMetrics(chain), outbox, devices, agent, pods], [devices.refresh]):
         yield

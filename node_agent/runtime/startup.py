@@ -183,6 +183,7 @@ async def run_agent(settings: AgentSettings) -> None:
                 OutboxMetrics(state.store, key.address, counts),
                 DeviceMetrics(hardware.devices, watch, reader.read),
                 AgentMetrics(agent, lambda: facts()["troubles"], by_gateways, journal),
+                meter.pod_metrics,
             )
         )
         status_file = StatusFile(settings.state, release, transport.addresses, facts, now_ms=unix_ms)

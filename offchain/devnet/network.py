@@ -132,9 +132,9 @@ class LocalNetwork:
         The host's registration waits for a block; the workers start and the image is loaded meanwhile.
         """
         genesis = self.start_base()
-        self._start_gateway()
-        image = self._begin([sys.executable, "-m", "offchain.devnet.demo_image"])
         answers = f"127.0.0.1:{ports.free()}"
+        self._start_gateway(answers)
+        image = self._begin([sys.executable, "-m", "offchain.devnet.demo_image"])
         facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         facts["schedulers"] = [f"http://{answers}"]
         facts["metrics"] = {name: f"http://{address}/metrics" for name, address in self.metrics.items()}
@@ -240,15 +240,15 @@ class LocalNetwork:
         self.supervisor.add(Child("indexer", index, log=self.paths.log, run=self.paths.run, env=self._env))
         self.say("Workers", "scheduler, settler and indexer run")
 
-    def _start_gateway(self) -> None:
+    def _start_gateway(self, answers: str) -> None:
         self.paths.gateway.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [*_GANTRY, "worker", "gateway", f"--url={self.url}"]
         command += [f"--state-dir={self.paths.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
         api = f"127.0.0.1:{ports.free()}"
         command += [f"--http={api}", f"--http-domain={api}", "--development", f"--http-operator={OPERATOR}"]
+        command += [f"--scheduler=http://{answers}", f"--index={self.paths.index / 'index.db'}"]
         if self._monitoring is not None:
             command.append(f"--prometheus={self._monitoring.prometheus_url}")
-        command.append(f"--index={self.paths.index / 'index.db'}")
         command.append(f"--metrics={self.metrics['gateway']}")
         self.supervisor.add(Child("gateway", command, log=self.paths.log, run=self.paths.run, env=self._env))
 
@@ -396,4 +396,5 @@ def _child_env(paths: DevnetPaths) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
+        "GANTRY_RESTART_BY": OPERATOR,
     }

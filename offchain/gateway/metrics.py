@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.metrics.chain import ChainMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
-from offchain.adapters.metrics.serving import serve_metrics
+from offchain.adapters.metrics.serving import MetricsAddress, serve_metrics
 from offchain.gateway.relay import Relay
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class GatewayMetrics:
 
 @contextlib.asynccontextmanager
 async def serve_gateway_metrics(
-    address: tuple[str, int] | None, chain: SubstrateChain, relay: Relay, api: ApiServer | None
+    address: MetricsAddress | None, chain: SubstrateChain, relay: Relay, api: ApiServer | None
 ) -> AsyncIterator[None]:
     """Serve the metrics of a gateway at host and port; None: nowhere. Raises ListenError."""
     async with serve_metrics(address, [ChainMetrics(chain), GatewayMetrics(relay, api)]) as server:

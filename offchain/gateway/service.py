@@ -16,6 +16,7 @@ from offchain.adapters.chain.chain_identity import require_continued
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import Ed25519Signer, load_host_key, new_host_key
+from offchain.adapters.metrics.serving import MetricsAddress
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.adapters.transport.host_server import HostServer, signature_is_genuine
 from offchain.adapters.transport.linux_network import raise_fd_limit
@@ -58,7 +59,7 @@ FAREWELL: Final = Refusal(
 class GatewaySettings:
     """The settings of a gateway. `public`: HOST:PORT where it is reached from outside; None: where it listens.
 
-    `api`: the HTTP API; None: no API. `metrics`: host and port where metrics are served; None: nowhere.
+    `api`: the HTTP API; None: no API. `metrics`: where metrics are served; None: nowhere.
     """
 
     url: str
@@ -67,7 +68,7 @@ class GatewaySettings:
     public: str | None = None
     genesis: bytes | None = None
     api: ApiSettings | None = None
-    metrics: tuple[str, int] | None = None
+    metrics: MetricsAddress | None = None
 
 
 class GatewayServer:

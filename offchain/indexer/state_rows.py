@@ -114,6 +114,28 @@ class HostUsageRow(Row):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelPriceRow(Row):
+    """Prices of a GPU model in the hour of the chain that begins at `hour_ms`, from samples.
+
+    `lowest_price`: of all samples; `median_price`, `gpus`, `gpus_free`: of the last one. `paid_rate`: hourly rates of
+    running leases, `leased_milli`: thousandths of GPUs that leases held, both summed over the samples.
+    """
+
+    TABLE = "model_prices"
+    KEY = ("hour_ms", "model", "simulated")
+    INDEXES = (("model", "simulated", "hour_ms"),)
+    hour_ms: int
+    model: str
+    simulated: int
+    gpus: int
+    gpus_free: int
+    lowest_price: CoinAmount
+    median_price: CoinAmount
+    paid_rate: CoinAmount
+    leased_milli: int
+
+
+@dataclass(frozen=True, slots=True)
 class DueHostRow(Row):
     """A host whose storage has to be read again. `since_block`: the block that changed it last, as far as is known."""
 
@@ -151,6 +173,7 @@ STATE_ROWS: tuple[type[Row], ...] = (
     OfferRow,
     DeviceRow,
     HostUsageRow,
+    ModelPriceRow,
     DueHostRow,
     DocumentationRow,
     GenesisBalanceRow,

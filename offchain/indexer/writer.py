@@ -12,6 +12,7 @@ from offchain.indexer.database import IndexDatabase, IndexFault, IndexInUse
 from offchain.indexer.derived_tables import DerivedTables
 from offchain.indexer.documentation import store_documentation
 from offchain.indexer.host_states import MOST_HOSTS, HostsRead, HostStates
+from offchain.indexer.market_prices import SAMPLE_MS, sample_prices
 from offchain.indexer.partitions import PartitionedTable
 from offchain.indexer.rederivation import Rederivation
 from offchain.indexer.retention import Retention
@@ -49,6 +50,8 @@ class IndexWriter:
         self._retention = None if keep_ms is None else Retention(db, keep_ms)
         self._cursor: BlockRef | None = None
         self._cursor_unknown = False
+        self._sampled_ms: int | None = None
+        """Time of the last block with which this object has written a sample of prices."""
         self._is_ahead = False
         """Whether memory contains blocks that were taken and not written."""
         self.rows_written = 0
@@ -158,6 +161,7 @@ class IndexWriter:
         `read`: hosts as they are at the last of the blocks. The other hosts that changed are noted as due.
         """
         first, last = taken.refs[0].number, taken.refs[-1].number
+        time_ms, is_sampled = taken.rows[-1].block.time_ms, False
         try:
             with self._db.transaction():
                 for table in self._partitions:
@@ -168,14 +172,18 @@ class IndexWriter:
                 if self._rederivation is None:
                     self._derived.write(first, last)
                 if read is not None:
-                    self._hosts.store(read, taken.rows[-1].block.time_ms)
+                    self._hosts.store(read, time_ms)
                 self._hosts.mark(taken.changed_hosts.difference(() if read is None else read.hosts), last)
+                is_sampled = read is not None and self._is_sample_due(time_ms)
+                if is_sampled:
+                    sample_prices(self._db, time_ms)
         except BaseException:
             # Memory is ahead of the database; and the commit may have been made although its answer was lost.
             self._discard()
             self._cursor_unknown = True
             raise
         self._is_ahead = False
+        self._sampled_ms = time_ms if is_sampled else self._sampled_ms
         self._cursor = taken.refs[-1]
         self.rows_written += sum(1 + len(block.extrinsics) + len(block.events) for block in taken.rows)
         self._derived.evict()
@@ -199,6 +207,12 @@ class IndexWriter:
         if self._retention is None or self._rederivation is not None:
             return False
         return self._retention.step(most_events)
+
+    def _is_sample_due(self, time_ms: int) -> bool:
+        """Return whether prices are to be sampled: at intervals, and only while all offers are those of this block."""
+        if self._sampled_ms is not None and time_ms - self._sampled_ms < SAMPLE_MS:
+            return False
+        return not self._hosts.due(1)
 
     def _create_derived(self) -> None:
         tables = [TABLES[row_type] for row_type in DERIVED_ROWS]

@@ -31,6 +31,12 @@ _WORDS: Final[Mapping[Misfit, str]] = {Misfit.NOT_ONLINE: "offline, draining, su
 """Reasons that are more than their code says."""
 
 
+_NOT_COMPARABLE: Final = (
+    "No scheduler places it: its results are compared, and GPUs of different models may give different ones "
+    "(x-gantry.placement.models)."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class FeasibilityReport:
     """The feasibility of a task at a chain time.
@@ -76,11 +82,16 @@ async def report_at(
 async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
     """Return the feasibility of a task that is not final. Raises CheckFailed for other tasks."""
     head = await chain.finalized_head()
-    snapshot = await SnapshotReader(chain).snapshot(head)
+    found = report_of(await SnapshotReader(chain).snapshot(head), number)
+    if found is None:
+        raise await why_not_live(chain, number, head)
+    return found
+
+
+def report_of(snapshot: Snapshot, number: int) -> FeasibilityReport | None:
+    """Return the feasibility of a task at a snapshot; None if it is not among the live ones."""
     task = snapshot.tasks.get(number)
-    if task is None:
-        raise await _why_not_there(chain, number, head)
-    return _report(snapshot, task, EQUAL_SHARES)
+    return None if task is None else _report(snapshot, task, EQUAL_SHARES)
 
 
 def _report(snapshot: Snapshot, task: Task, queues: QueueTree) -> FeasibilityReport:
@@ -112,7 +123,8 @@ def _forecast_start(snapshot: Snapshot, task: Task, queues: QueueTree) -> StartF
     return forecast_start(snapshot, task, queues)
 
 
-async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CheckFailed:
+async def why_not_live(chain: ChainPort, number: int, head: BlockRef) -> CheckFailed:
+    """Return why a task is not among the live ones of a final block: `no_task`, `no_such_task` or too new."""
     typed = GantryChain(chain)
     if number < await typed.next_task(head.hash):
         return CheckFailed(
@@ -211,7 +223,19 @@ def risk_text(risks: Sequence[PodAtRisk]) -> str | None:
 
 def reasons_text(counts: Mapping[Misfit, int]) -> str:
     """Return how many hosts each rule excludes."""
-    return ", ".join(f"{count} {_WORDS.get(reason, reason)}" for reason, count in counts.items())
+    return ", ".join(f"{count} {reason_text(reason)}" for reason, count in counts.items())
+
+
+def reason_text(reason: Misfit) -> str:
+    """Return a rule that excludes hosts in words."""
+    return _WORDS.get(reason, str(reason))
+
+
+def not_waiting_text(task: Task) -> str | None:
+    """Return why no pod of a live task waits for a host; None if one does."""
+    if task.open_pods:
+        return None
+    return _NOT_COMPARABLE if task.state is TaskState.QUEUED else "It waits for no host."
 
 
 def start_window(report: FeasibilityReport, reserved_ms: int | None = None) -> tuple[int | None, int | None]:

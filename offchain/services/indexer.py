@@ -13,7 +13,7 @@ from typing import Final
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.metrics.chain import ChainMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
-from offchain.adapters.metrics.serving import serve_metrics
+from offchain.adapters.metrics.serving import MetricsAddress, serve_metrics
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.indexer.engines import open_index
 from offchain.indexer.genesis import has_genesis_balances, read_genesis_balances, store_genesis_balances
@@ -48,13 +48,13 @@ async def run_indexer(
     expected_genesis: bytes | None,
     keep_days: int | None = None,
     partition_blocks: int = PARTITION_BLOCKS,
-    metrics: tuple[str, int] | None = None,
+    metrics: MetricsAddress | None = None,
     report_folder: Path | None = None,
 ) -> None:
     """Keep the index at this address (see :func:`open_index`) up to date until SIGTERM or SIGINT.
 
     `keep_days`: how long events and extrinsics are kept, by the chain's time; None: always. `partition_blocks`: blocks
-    in a partition of PostgreSQL. `metrics`: host and port where metrics are served; None: nowhere.
+    in a partition of PostgreSQL. `metrics`: where metrics are served; None: nowhere.
     `report_folder`: where reports of each day are written; None: nowhere.
 
     Raises GantryError if it cannot start: no node at `url`, another chain, an index that cannot be used. Waits for a

@@ -21,6 +21,7 @@ from offchain.adapters.chain import chain_identity
 from offchain.adapters.chain.chain_identity import continued
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.chain.watcher import Watcher
+from offchain.adapters.metrics.serving import MetricsAddress
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
 from offchain.adapters.span_export import begin_tracing
@@ -61,7 +62,7 @@ async def run_worker(
     tenant: str | None = None,
     definitions: SchedulerConfig | None = None,
     answers: tuple[str, int] | None = None,
-    metrics: tuple[str, int] | None = None,
+    metrics: MetricsAddress | None = None,
     budget: int = 0,
     open_executor: OpenExecutor | None = None,
 ) -> None:
@@ -70,7 +71,7 @@ async def run_worker(
     The autoscaler runs alone, for `tenant` if that is not `account`; the verifier too, with a `budget` for challenges
     in base units for 24 h. The juror is a verifier that executes disputed jobs with what `open_executor` opens.
     `definitions` are for the scheduler, which
-    explains its decisions at the host and port `answers`. Metrics are served at the host and port `metrics`.
+    explains its decisions at the host and port `answers`. Metrics are served at `metrics`.
 
     `state_dir` holds the outbox; it belongs to one process at a time. Raises GantryError if the worker cannot start or
     go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond. Waits for

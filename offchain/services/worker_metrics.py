@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.metrics.chain import AccountMetrics, ChainMetrics, OutboxMetrics
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading, MetricSource
-from offchain.adapters.metrics.serving import serve_metrics
+from offchain.adapters.metrics.serving import MetricsAddress, serve_metrics
 from offchain.adapters.outbox.store import Store
 from offchain.services.worker_state import WorkerState
 
@@ -94,7 +94,7 @@ class SchedulerMetrics:
 
 @contextlib.asynccontextmanager
 async def serve_worker_metrics(
-    address: tuple[str, int] | None,
+    address: MetricsAddress | None,
     roles: Sequence[str],
     chain: SubstrateChain,
     store: Store,

@@ -1,13 +1,15 @@
-"""The rules of docs/monitoring/alerts.yaml on made series, by Prometheus' own evaluation (promtool)."""
+"""Rules of docs/monitoring/alerts.yaml and queries of the API on made series, as promtool evaluates them."""
 
 import json
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from offchain.devnet.monitoring import RULES
+from offchain.gateway.api.task_usage import expressions_of
 
 BY_NAME = {
     rule["alert"]: rule
@@ -57,11 +59,12 @@ def expected(alert, labels, summary):
 def check(promtool, folder, given, *alerts):
     """Fail unless the rules raise these alerts (time, name, expected) from the series."""
     tests = [{"eval_time": time, "alertname": name, "exp_alerts": found} for time, name, found in alerts]
-    file = {
-        "rule_files": [str(RULES)],
-        "evaluation_interval": "1m",
-        "tests": [{"interval": "1m", "input_series": given, "alert_rule_test": tests}],
-    }
+    evaluate(promtool, folder, {"interval": "1m", "input_series": given, "alert_rule_test": tests})
+
+
+def evaluate(promtool, folder, test):
+    """Fail unless the test of the rules passes."""
+    file = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}
     path = folder / "test.json"
     path.write_text(json.dumps(file), encoding="utf-8")
     done = subprocess.run([promtool, "test", "rules", path], capture_output=True, text=True, check=False)
@@ -145,3 +148,31 @@ def test_an_agent_that_does_not_answer_is_an_alert_with_its_host(promtool, tmp_p
     given = [series("up", "1x5 0x10", **AGENT)]
     found = expected("GantryTargetDown", AGENT, "agent at a:1 does not answer")
     check(promtool, tmp_path, given, ("6m", "GantryTargetDown", []), ("12m", "GantryTargetDown", [found]))
+
+
+def test_the_query_for_the_usage_of_a_task_finds_its_pods_on_its_hosts_while_they_run(promtool, tmp_path):
+    lease = SimpleNamespace(host="5Host")
+
+    def place(number, tasks, cores, **changes):
+        labels = {**AGENT, "place": number} | changes
+        return [series("gantry_pod_task", tasks, **labels), series("gantry_pod_cpu_cores", cores, **labels)]
+
+    given = [
+        *place("0", "7 7 8 8", "0.5 0.5 4 4"),
+        *place("1", "9 9 7 stale", "4 4 0.25 stale"),
+        *place("0", "7 7 7 7", "6 6 6 6", host="5Liar"),
+    ]
+    query = expressions_of(7, [lease])["cpu_cores"]
+
+    def at(time, **found):
+        samples = [
+            {
+                "labels": series("gantry_pod_cpu_cores", "", **AGENT, place=name.removeprefix("at_"))["series"],
+                "value": value,
+            }
+            for name, value in found.items()
+        ]
+        return {"expr": query, "eval_time": time, "exp_samples": samples}
+
+    tests = [at("1m", at_0=0.5), at("2m", at_1=0.25), at("3m")]
+    evaluate(promtool, tmp_path, {"interval": "1m", "input_series": given, "promql_expr_test": tests})

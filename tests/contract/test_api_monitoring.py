@@ -15,8 +15,9 @@ from offchain.adapters.metrics import prometheus_api
 from offchain.gateway.api import actions, monitoring
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer.genesis import store_genesis_balances
-from offchain.indexer.rows import HostRow
+from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
 from offchain.indexer.state_rows import GenesisBalanceRow
+from offchain.indexer.tables import columns
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 
@@ -40,7 +41,7 @@ class FakePrometheus:
 
     def __init__(self):
         self.asked, self.body, self.url = [], None, ""
-        self.queries = set()
+        self.queries, self.times = set(), []
 
     async def answer(self, request):
         self.asked.append(request.path)
@@ -51,7 +52,9 @@ class FakePrometheus:
         asked = request.query["query"]
         if request.path.endswith("/query_range"):
             self.queries.add(asked)
-            series = {"metric": {"device": "3"}, "values": [[float(request.query["end"]), "71"], [1.5, "NaN"]]}
+            self.times.append(tuple(int(request.query[name]) for name in ("start", "end", "step")))
+            value = "1" if asked.startswith("gantry_pod_number") else "71"
+            series = {"metric": {"device": "3", "place": "0"}, "values": [[self.times[-1][1], value], [1.5, "NaN"]]}
             return web.json_response({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
         (vector,) = [found for name, found in VECTORS.items() if asked == name or (name != "up" and name in asked)]
         result = [{"metric": labels, "value": [1.0, value]} for labels, value in vector]
@@ -71,8 +74,9 @@ async def prometheus():
 
 
 class MonitoringClient:
-    def __init__(self, url, session, host):
-        self.url, self.session, self.host = url, session, host
+    def __init__(self, url, session, db, lease):
+        self.url, self.session, self.db = url, session, db
+        self.host, self.task = lease.host, lease.task
 
     async def post(self, path, body):
         async with self.session.post(self.url + path, json=body) as answer:
@@ -93,10 +97,13 @@ class MonitoringClient:
 async def serving(folder, url):
     address = str(folder / "index.db")
     db, index = opened(address)
-    index.add(list(History(5).blocks(3)))
+    index.add(list(History(5).blocks(20)))
     store_genesis_balances(db, [GenesisBalanceRow(one.address, 1, 0) for one in (ALICE, BOB, CHARLIE)])
-    host = db.rows(HostRow)[0]
+    lease = db.rows(LeaseRow)[0]
+    (host,) = db.rows(HostRow, columns(HostRow).host == lease.host)
+    (task,) = db.rows(TaskRow, columns(TaskRow).task == lease.task)
     db.upsert(HostRow, [replace(host, provider=BOB.address)])
+    db.upsert(TaskRow, [replace(task, tenant=CHARLIE.address)])
     settings = ApiSettings(
         host="127.0.0.1",
         port=0,
@@ -107,7 +114,7 @@ async def serving(folder, url):
         prometheus=url,
     )
     async with ApiServer(settings).listening() as found, aiohttp.ClientSession() as session:
-        yield MonitoringClient(found, session, host.host)
+        yield MonitoringClient(found, session, db, lease)
     db.close()
 
 
@@ -157,6 +164,37 @@ async def test_a_provider_sees_the_measurements_of_its_host(tmp_path, prometheus
             assert (await client.look(BOB, path=f"/v1/hosts/{client.host}/measurements?{wrong}"))[0] == 400
         odd = client.host[:-1] + "%22"
         assert (await client.look(ALICE, path=f"/v1/hosts/{odd}/measurements"))[0] == 400
+
+
+async def test_a_tenant_sees_the_usage_of_its_task(tmp_path, prometheus):
+    async with serving(tmp_path, prometheus.url) as client:
+        path = f"/v1/tasks/{client.task}/usage"
+        status, found = await client.look(CHARLIE, path=path)
+        assert status == 200, found
+        (pod,) = found["data"]["pods"]
+        assert (pod["pod"], pod["cpu_cores"][-1], pod["gpu_memory_bytes"][-1]) == (1, 71.0, 71.0)
+        assert len(found["data"]["times_ms"]) == len(pod["memory_bytes"])
+        chosen = f'{{host=~"{client.host}"}}'
+        of_task = f"and on (host, instance, place) (gantry_pod_task{chosen} == {client.task})"
+        names = ("number", "cpu_cores", "memory_bytes", "gpu_utilisation_percent", "gpu_memory_bytes")
+        assert prometheus.queries == {f"gantry_pod_{name}{chosen} {of_task}" for name in names}
+        assert (await client.look(ALICE, path=path))[0] == 200, "an operator"
+        status, found = await client.look(BOB, path=path)
+        assert (status, found["code"]) == (403, "not_allowed"), "the provider of its host"
+        assert "tenant" in found["detail"]
+        assert (await client.look(path=path))[0] == 401
+        status, found = await client.look(ALICE, path="/v1/tasks/999999/usage")
+        assert (status, found["code"]) == (404, "not_found")
+        for wrong in ("hours=0", "hours=337", "query=up"):
+            assert (await client.look(CHARLIE, path=f"{path}?{wrong}"))[0] == 400
+
+
+async def test_a_task_without_a_lease_has_no_usage_and_nothing_is_asked(tmp_path, prometheus):
+    async with serving(tmp_path, prometheus.url) as client:
+        client.db.upsert(TaskRow, [replace(client.db.rows(TaskRow)[0], task=9_999, state="Queued")])
+        status, found = await client.look(ALICE, path="/v1/tasks/9999/usage")
+    assert (status, found["data"]) == (200, {"times_ms": [], "pods": []})
+    assert prometheus.queries == set()
 
 
 async def test_nobody_else_sees_them(tmp_path, prometheus):

@@ -18,7 +18,7 @@ from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
 from offchain.indexer.sign_in_rows import SessionRow
 from offchain.indexer.state_rows import DeviceRow, GenesisBalanceRow, OfferRow
 from offchain.indexer.tables import TABLES, columns
-from tests.support.chain_records import GTY, ask, device, host_record
+from tests.support.chain_records import GTY, ask, device, host_record, hosts_params, tasks_params
 from tests.support.history_blocks import HOSTS, PROVIDERS, History
 from tests.support.index_rig import opened
 from tests.support.signing_chain import FakeSigningChain
@@ -97,6 +97,8 @@ async def console_gateway(folder: Path, relay: RelaySockets | None = None) -> As
     for one in (ALICE, BOB):
         chain.storage["System", "Account"][one.address,] = {"data": {"free": 1000 * GTY, "reserved": GTY}}
     chain.constants["Balances", "ExistentialDeposit"] = 10**9
+    chain.storage["Hosts", "Params"][()] = hosts_params()
+    chain.storage["Tasks", "Params"][()] = tasks_params()
     await chain.produce(2)
     port = free()
     settings = ApiSettings(

@@ -16,6 +16,7 @@ MODULES = (
     "offchain.services.notifications.service",
     "offchain.gateway.metrics",
     "node_agent.runtime.agent_metrics",
+    "node_agent.metering.pod_metrics",
     "node_agent.telemetry.device_metrics",
 )
 """The modules whose METRICS the page lists, in its order."""

@@ -1,6 +1,7 @@
 """HTTP server of a process's metrics for Prometheus: `--metrics IP:PORT`.
 
-It serves GET /metrics, without parameters. An answer is made at most once a second, however many clients ask.
+It serves GET /metrics, without parameters. An answer is made at most once a second, however many clients ask. Where
+operators are named, they can restart the process there (:mod:`offchain.adapters.metrics.restart`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from prometheus_client.registry import Collector
 
 from offchain.adapters.local_http import http_url, listening
 from offchain.adapters.metrics.definitions import SECONDS_BUCKETS, MetricDefinition, MetricReading, MetricSource
+from offchain.adapters.metrics.restart import MOST_BODY, RestartGuard
 from offchain.errors import GantryError
 
 log = logging.getLogger("gantry.metrics")
@@ -41,9 +43,18 @@ METRICS: Final = (EVENT_LOOP_DELAY,)
 
 
 class MetricsServer:
-    """Serves what `sources` read. `prepare`: coroutines that read slow values before an answer; at most 2 s each."""
+    """Serves what `sources` read. `prepare`: coroutines that read slow values before an answer; at most 2 s each.
 
-    def __init__(self, sources: Sequence[MetricSource], prepare: Sequence[Callable[[], Awaitable[None]]] = ()) -> None:
+    `guard`: takes requests for a restart; None: there is no such resource.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[MetricSource],
+        prepare: Sequence[Callable[[], Awaitable[None]]] = (),
+        guard: RestartGuard | None = None,
+    ) -> None:
+        self._guard = guard
         self._registry = CollectorRegistry()
         self._registry.register(_SourceCollector(sources))
         ProcessCollector(registry=self._registry)
@@ -62,8 +73,10 @@ class MetricsServer:
     @contextlib.asynccontextmanager
     async def listening(self, host: str, port: int) -> AsyncIterator[str]:
         """Listen at this address, and yield the URL of the metrics. Raises ListenError."""
-        app = web.Application(client_max_size=1)
+        app = web.Application(client_max_size=MOST_BODY if self._guard is not None else 1)
         app.router.add_get(PATH, self._answer)
+        if self._guard is not None:
+            self._guard.add_routes(app)
         measuring = asyncio.create_task(_measure_delay(self._delay.observe))
         try:
             async with listening(app, host, port, "metrics", most_connections=MOST_CONNECTIONS) as bound:

@@ -76,6 +76,15 @@ from offchain.schema.protocol.gateway import DEFAULT_PORT
     "(docs/monitoring.md).",
 )
 @click.option(
+    "--scheduler",
+    "schedulers",
+    multiple=True,
+    envvar="GANTRY_SCHEDULER",
+    metavar="URL",
+    help="Ask this scheduler for its decisions about tasks, and show them in the API and its console; the scheduler "
+    "answers with --answers. May be repeated.",
+)
+@click.option(
     "--http-origin",
     "http_origins",
     multiple=True,
@@ -103,6 +112,7 @@ def gateway(
     http_domain: str | None,
     http_operators: tuple[str, ...],
     prometheus: str | None,
+    schedulers: tuple[str, ...],
     http_origins: tuple[str, ...],
     development: bool,
     metrics: str | None,
@@ -130,6 +140,10 @@ def gateway(
         # Slow to load, and not always wanted.
         from offchain.adapters.metrics.prometheus_api import checked_prometheus_url  # noqa: PLC0415
         from offchain.gateway.api.server import ApiSettings  # noqa: PLC0415
+        from offchain.services.scheduler_replies import is_url  # noqa: PLC0415
+
+        if not all(map(is_url, schedulers)):
+            raise click.UsageError("A scheduler of a gateway is named by its URL: --scheduler http://10.0.0.5:4437.")
 
         host, port = parse_address(http, "the API")
         api = ApiSettings(
@@ -141,6 +155,7 @@ def gateway(
             domain=http_domain,
             operators=frozenset(map(accounts.address_of, http_operators)),
             prometheus=None if prometheus is None else checked_prometheus_url(prometheus),
+            schedulers=schedulers,
             origins=frozenset(http_origins),
             development=development,
             template_values=_demo_values if development else dict,

@@ -16,6 +16,7 @@ from offchain.cli.tenant.task_why import read_history
 from offchain.ports import ChainPort
 from offchain.schema.trace_ids import is_trace_id, task_of_trace, trace_id
 from offchain.services.event_text import time_text
+from offchain.services.scheduler_replies import ask_schedulers
 from offchain.services.task_timeline import TimelineEntry, decision_entries, in_order, log_entries
 
 
@@ -59,7 +60,7 @@ def trace(
             genesis = await chain.genesis_hash()
             task = _task_of(subject, genesis)
             entries = await _chain_entries(chain, genesis, task, index)
-            for reply in await scheduler_decisions.ask_schedulers(sources, task):
+            for reply in await ask_schedulers(sources, task):
                 if reply.answer is None:
                     progress(f"note: no answer from the scheduler {reply.source}: {reply.reason}")
                 else:

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from offchain.adapters.local_http import parse_address
-from offchain.cli.kit import network, options
+from offchain.adapters.metrics.serving import MetricsAddress
+from offchain.cli.kit import accounts, network, options
 from offchain.cli.kit.session import run
 from offchain.core.scheduler.config import SchedulerConfig
 
 if TYPE_CHECKING:
     from offchain.services.runner import OpenExecutor
 
-metrics_option = click.option(
+_RESTART_BY: Final = "gantry.restart_by"
+"""Key of the accounts of --restart-by in the context of a command."""
+_metrics = click.option(
     "--metrics",
     metavar="IP:PORT",
     help="Serve metrics for Prometheus there by HTTP (docs/monitoring.md). A port alone: on this machine only.  "
     "[default: off]",
 )
+_restart_by = click.option(
+    "--restart-by",
+    multiple=True,
+    envvar="GANTRY_RESTART_BY",
+    metavar="NAME",
+    expose_value=False,
+    callback=lambda context, _, names: context.meta.update({_RESTART_BY: tuple(names)}),
+    help="Let this account restart the process from the console of a gateway, by a signature that the process checks "
+    "(docs/operations.md). Needs --metrics. May be repeated.",
+)
+
+
+def metrics_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options --metrics and --restart-by; :func:`metrics_address` reads both."""
+    return _metrics(_restart_by(command))
 
 challenge_budget_option = click.option(
     "--challenge-budget",
@@ -66,6 +86,13 @@ def run_worker_roles(
     )
 
 
-def metrics_address(given: str | None) -> tuple[str, int] | None:
-    """Return host and port of --metrics; None without it."""
-    return None if given is None else parse_address(given, "metrics")
+def metrics_address(given: str | None) -> MetricsAddress | None:
+    """Return where metrics are served, and who may restart the process there; None without --metrics."""
+    context = click.get_current_context()
+    names: tuple[str, ...] = context.meta.get(_RESTART_BY, ())
+    if given is None:
+        if names and context.get_parameter_source("restart_by") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("--restart-by needs --metrics: requests are taken at that address.")
+        return None
+    program = context.command_path.rpartition("gantry ")[2]
+    return MetricsAddress(*parse_address(given, "metrics"), frozenset(map(accounts.address_of, names)), program)

@@ -1,48 +1,25 @@
-"""Decisions of schedulers about a task: fetched by HTTP or from files on this machine, and printed."""
+"""Decisions of schedulers about a task: which schedulers are asked, and their answers printed."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from typing import Final
 
-from offchain.adapters.http_bodies import BodyTooLong, read_body
 from offchain.cli.kit import network as networks
 from offchain.cli.kit.output import details, say, table
-from offchain.errors import GantryError
 from offchain.schema.protocol.decisions import (
-    MAX_ANSWER_BYTES,
-    PATH,
     Decision,
     DecisionReport,
     RecordedCandidate,
     RecordedOutcome,
     SchedulingStatus,
     WaitRecord,
-    parse,
 )
-from offchain.schema.protocol.fields import WireError
-from offchain.services.decision_reader import read
 from offchain.services.event_text import time_text
-
-if TYPE_CHECKING:
-    import aiohttp
+from offchain.services.scheduler_replies import SchedulerReply
 
 VARIABLE: Final = "GANTRY_SCHEDULER"
-_SECONDS: Final = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerReply:
-    """The answer of a scheduler. `answer` is None if there is none, for this `reason`."""
-
-    source: str
-    answer: DecisionReport | None
-    reason: str | None = None
 
 
 def choose_schedulers(given: Sequence[str], url: str | None) -> tuple[str, ...]:
@@ -51,57 +28,8 @@ def choose_schedulers(given: Sequence[str], url: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named or networks.choose_node(url).schedulers))
 
 
-async def ask_schedulers(sources: Sequence[str], task: int) -> tuple[SchedulerReply, ...]:
-    """Ask schedulers about a task: URLs, or paths of folders or files with decisions."""
-    if not any(_is_url(source) for source in sources):
-        return tuple(_from_file(source, task) for source in sources)
-    import aiohttp  # noqa: PLC0415  (slow to load, and only where a scheduler is asked)
-
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_SECONDS)) as web:
-        return tuple(await asyncio.gather(*(_ask_one(web, source, task) for source in sources)))
-
-
-async def _ask_one(web: aiohttp.ClientSession, source: str, task: int) -> SchedulerReply:
-    if not _is_url(source):
-        return _from_file(source, task)
-    try:
-        answer = parse(await _fetched(web, source.rstrip("/") + PATH.format(task=task)))
-    except TimeoutError:
-        return SchedulerReply(source, None, f"no answer within {_SECONDS:g} seconds")
-    except WireError as error:
-        return SchedulerReply(source, None, f"not the answer of a scheduler: {error}")
-    except (OSError, ValueError) as error:
-        return SchedulerReply(source, None, f"unreachable: {error}")
-    return (
-        SchedulerReply(source, answer)
-        if answer.task == task
-        else SchedulerReply(source, None, "the answer is about another task")
-    )
-
-
-async def _fetched(web: aiohttp.ClientSession, url: str) -> bytes:
-    async with web.get(url, allow_redirects=False) as answer:
-        if answer.status not in (200, 404):
-            raise WireError(f"status {answer.status}")
-        try:
-            return await read_body(answer, MAX_ANSWER_BYTES)
-        except BodyTooLong:
-            raise WireError(f"longer than {MAX_ANSWER_BYTES} bytes") from None
-
-
-def _from_file(source: str, task: int) -> SchedulerReply:
-    try:
-        return SchedulerReply(source, read(Path(source), task))
-    except GantryError as error:
-        return SchedulerReply(source, None, f"{error.message} {error.hint}")
-
-
 _COLUMNS: Final[Mapping[str, str]] = {"worth lost": "FRAGMENTATION", "draw": "RANDOM"}
 """Headers of parts of the cost that have another name in records."""
-
-
-def _is_url(source: str) -> bool:
-    return urlsplit(source).scheme in ("http", "https")
 
 
 def print_decisions(replies: Sequence[SchedulerReply]) -> None:

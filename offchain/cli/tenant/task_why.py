@@ -15,8 +15,6 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run
 from offchain.cli.tenant import scheduler_decisions
-from offchain.cli.tenant.scheduler_decisions import SchedulerReply
-from offchain.core.values import TaskState
 from offchain.errors import CheckFailed
 from offchain.indexer import queries
 from offchain.indexer.block_rows import unpack, with_bytes
@@ -30,6 +28,7 @@ from offchain.services import feasibility
 from offchain.services.event_text import event_text, state_phrase, time_text
 from offchain.services.feasibility import FeasibilityReport, report_task
 from offchain.services.record_views import TaskView, read_tasks
+from offchain.services.scheduler_replies import SchedulerReply, ask_schedulers, reserved_start
 
 _MOST: Final = 1000
 _NAMES: Final = frozenset(
@@ -46,10 +45,6 @@ _NAMES: Final = frozenset(
         "Cancelled",
         "Settled",
     }
-)
-_NOT_COMPARABLE: Final = (
-    "No scheduler places it: its results are compared, and GPUs of different models may give different ones "
-    "(x-gantry.placement.models)."
 )
 _HOW = (
     "Ask a scheduler (--scheduler URL; its operator starts it with --answers), or run an index "
@@ -155,9 +150,7 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
 
     async def work() -> tuple[FeasibilityReport | CheckFailed, TaskView | None, tuple[SchedulerReply, ...], bytes]:
         async with common.connected() as chain:
-            replies, report = await asyncio.gather(
-                scheduler_decisions.ask_schedulers(sources, number), _asked(chain, number)
-            )
+            replies, report = await asyncio.gather(ask_schedulers(sources, number), _asked(chain, number))
             view = (await read_tasks(chain, [number])).get(number)
             return report, view, replies, await chain.genesis_hash()
 
@@ -208,12 +201,11 @@ def _show(
     pairs += [("At risk", feasibility.risk_text(report.at_risk))]
     if task.open_pods:
         pairs += [("Waits for", counted(len(task.open_pods), "pod"))]
-        pairs += feasibility.feasibility_lines(report, _reserved(replies))
+        pairs += feasibility.feasibility_lines(report, reserved_start(replies))
     details(pairs)
-    if not task.open_pods:
-        waits = task.state is TaskState.QUEUED
+    if (why := feasibility.not_waiting_text(task)) is not None:
         say()
-        say(_NOT_COMPARABLE if waits else "It waits for no host.")
+        say(why)
 
 
 def _show_ended(view: TaskView) -> None:
@@ -227,12 +219,6 @@ def _show_ended(view: TaskView) -> None:
     if view.given_up is not None or any(lease.exit_code for lease in view.leases):
         say()
         say(f"gantry logs {view.id} shows what the host and the program reported.")
-
-
-def _reserved(replies: tuple[SchedulerReply, ...]) -> int | None:
-    """Return the earliest of the latest starts that schedulers have reserved."""
-    standing = [one.answer.now for one in replies if one.answer is not None and one.answer.now is not None]
-    return min((now.starts_by_ms for now in standing if now.starts_by_ms is not None), default=None)
 
 
 def _fields(
@@ -255,7 +241,7 @@ def _fields(
         placed = [{"pod": lease_parts(lease.id)[1], "host": lease.host, "state": lease.state} for lease in task.leases]
         facts = {"task": number, "state": task.state, "waits": bool(task.open_pods), "leases": placed}
         facts["at_risk"] = feasibility.risk_fields(report.at_risk)
-        facts |= feasibility.feasibility_fields(report, _reserved(replies)) if task.open_pods else {}
+        facts |= feasibility.feasibility_fields(report, reserved_start(replies)) if task.open_pods else {}
     facts["schedulers"] = [
         {"source": one.source, "reason": one.reason, **(one.answer.plain() if one.answer is not None else {})}
         for one in replies

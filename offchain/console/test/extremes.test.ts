@@ -6,3 +6,7 @@ it("leaves out what was not measured", () => {
   expect(extremes([null, null])).toEqual([null, null, null, null]);
   expect(extremes([])).toEqual([null, null, null, null]);
 });
+
+it("rounds to the decimals that are asked for", () => {
+  expect(extremes([0.125, 0.2, 0.05], 2)).toEqual([0.05, 0.13, 0.2, 0.05]);
+});

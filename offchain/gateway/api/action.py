@@ -15,6 +15,7 @@ from offchain.gateway.api.manifest_checks import ManifestChecks
 from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.parameters import Parameters
 from offchain.gateway.api.sign_in import SignIn
+from offchain.gateway.api.task_placement import TaskPlacementApi
 
 if TYPE_CHECKING:
     from offchain.gateway.api.monitoring import MonitoringApi
@@ -50,6 +51,7 @@ class NodeParts:
     extrinsics: WalletExtrinsicsApi
     manifests: ManifestChecks
     records: NodeRecordsApi
+    placements: TaskPlacementApi
     state_if_on: StateApi | None = None
 
 
@@ -118,6 +120,11 @@ class ApiParts:
         """Raises PartOff without a node that gives proofs."""
         found = self._of_node().state_if_on
         return _no_node() if found is None else found
+
+    @property
+    def placements(self) -> TaskPlacementApi:
+        """Raises PartOff without a node."""
+        return self._of_node().placements
 
     def _of_node(self) -> NodeParts:
         if self.node is None:

@@ -9,7 +9,17 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, market, market_models, models, movements, report_models, reports, search
+from offchain.gateway.api import (
+    history,
+    market,
+    market_models,
+    models,
+    movements,
+    price_history,
+    report_models,
+    reports,
+    search,
+)
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.csv_export import CsvExport
 from offchain.indexer.database import IndexDatabase
@@ -162,6 +172,14 @@ ENDPOINTS: Final = (
         ask.MarketList,
         _page(market_models.MarketResource),
         market.market,
+    ),
+    ApiEndpoint(
+        "/v1/market/prices",
+        "prices_of_model",
+        "Prices of a GPU model by hour or day: lowest, median, and the mean of running leases.",
+        price_history.PricesOfModel,
+        one_answer_of(price_history.PriceHistoryResource),
+        price_history.prices_of_model,
     ),
     ApiEndpoint(
         "/v1/reports/{subject}",

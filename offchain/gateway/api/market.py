@@ -6,20 +6,20 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import ColumnElement, select
 
 from offchain.gateway.api import market_models, models
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.answers import as_of, page_answer, plain
 from offchain.gateway.api.parameters import encode_cursor
 from offchain.indexer.database import IndexDatabase
+from offchain.indexer.market_prices import median_price, model_offers
 from offchain.indexer.offers import NO_MODEL
 from offchain.indexer.pages import Key, after_key, page
 from offchain.indexer.rows import HostRow
 from offchain.indexer.state_rows import DeviceRow, DueHostRow, OfferRow
 from offchain.indexer.tables import columns
 
-_ONLINE: Final = "Online"
 _ANY_STATUS: Final = "any"
 _SORTED_BY: Final = {"price": "price", "reputation": "score_ppm"}
 
@@ -69,48 +69,28 @@ def devices(db: IndexDatabase, asked: ask.DeviceList) -> models.Page[market_mode
 
 
 def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_models.MarketResource]:
-    """Return a page of models; the median is that of the hosts' prices, the lower one of two in the middle."""
+    """Return a page of models."""
     request, offer = asked.page(), columns(OfferRow)
-    group = (offer.model, offer.simulated)
-    statement = (
-        select(
-            *group,
-            func.count(),
-            func.sum(offer.gpus),
-            func.sum(offer.gpus_free),
-            func.min(offer.price),
-            func.min(case((offer.gpus_free > 0, offer.price))),
-        )
-        .where(offer.status == _ONLINE, *_equal((offer.simulated, asked.simulated)))
-        .where(*after_key(group, request))
-        .group_by(*group)
-        .order_by(*group)
-        .limit(request.limit)
-    )
-    found = db.execute(statement)
+    conditions = [
+        *_equal((offer.simulated, asked.simulated)),
+        *after_key((offer.model, offer.simulated), request),
+    ]
+    found = model_offers(db, conditions, request.limit)
     made = [
         market_models.MarketResource(
-            model=model or None,
-            simulated=bool(simulated),
-            hosts=hosts,
-            gpus=int(gpus),
-            gpus_free=int(free),
-            lowest_price=lowest,
-            lowest_free_price=lowest_free,
-            median_price=_price_at(db, model, simulated, (hosts - 1) // 2),
+            model=one.model or None,
+            simulated=bool(one.simulated),
+            hosts=one.hosts,
+            gpus=one.gpus,
+            gpus_free=one.gpus_free,
+            lowest_price=one.lowest,
+            lowest_free_price=one.lowest_free,
+            median_price=median_price(db, one),
         )
-        for model, simulated, hosts, gpus, free, lowest, lowest_free in found
+        for one in found
     ]
-    after = encode_cursor((found[-1][0], found[-1][1])) if len(found) == request.limit else None
+    after = encode_cursor((found[-1].model, found[-1].simulated)) if len(found) == request.limit else None
     return models.Page[market_models.MarketResource](as_of=as_of(db), data=made, next=after)
-
-
-def _price_at(db: IndexDatabase, model: str, simulated: int, place: int) -> int:
-    """Return the price of a model at this place in the order of prices, from 0."""
-    offer = columns(OfferRow)
-    chosen = _equal((offer.status, _ONLINE), (offer.model, model), (offer.simulated, simulated))
-    ((price,),) = db.execute(select(offer.price).where(*chosen).order_by(offer.price).offset(place).limit(1))
-    return int(price)
 
 
 def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -18,8 +19,16 @@ from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.models import AnsweredModel, ResourceAnswer
 from offchain.gateway.api.parameters import NoParameters
+from offchain.gateway.api.process_restart import (
+    ProcessRestartApi,
+    RestartedResource,
+    RestartMessageResource,
+    RestartProcessBody,
+    RestartRequestBody,
+)
 from offchain.gateway.api.sign_in import SignIn
 from offchain.gateway.api.sign_in_store import Identity
+from offchain.gateway.api.task_usage import TaskUsageApi, TaskUsageResource, UsageOfTask
 
 KEPT_S: Final = 2.0
 """How long an answer is given again: Prometheus is asked once, however many operators look."""
@@ -74,6 +83,8 @@ class MonitoringApi:
         self._sign_in = sign_in
         self._prometheus = prometheus
         self.devices = DeviceHistoryApi(readers, sign_in, prometheus)
+        self.tasks = TaskUsageApi(readers, sign_in, prometheus)
+        self.restarts = ProcessRestartApi(readers, sign_in, self.instances)
         self._reading = asyncio.Lock()
         self._kept: tuple[float, MonitoringResource] | None = None
 
@@ -82,6 +93,10 @@ class MonitoringApi:
         await self._sign_in.require_role(who, "operator")
         data = await self._read()
         return ResourceAnswer[MonitoringResource](as_of=await self._readers.read(as_of), data=data)
+
+    async def instances(self) -> frozenset[str]:
+        """Return the addresses of the processes that Prometheus scrapes now. Raises PrometheusAway."""
+        return frozenset(one.instance for one in (await self._read()).processes)
 
     async def close(self) -> None:
         await self._prometheus.close()
@@ -166,6 +181,29 @@ MONITORING_ACTIONS: Final = (
         act=lambda api, who, _: api.monitoring.present(who),
     ),
     ApiAction(
+        "POST",
+        "/v1/monitoring/restart/message",
+        "restart_message",
+        "The text that an operator signs to restart a process that the gateway's Prometheus scrapes.",
+        RestartProcessBody,
+        one_answer_of(RestartMessageResource),
+        needs_token=True,
+        budget="body",
+        act=lambda api, who, asked: api.monitoring.restarts.message(who, asked),
+    ),
+    ApiAction(
+        "POST",
+        "/v1/monitoring/restart",
+        "restart_process",
+        "Give a signed request to a process, which checks the signature, ends, and is started by its supervisor.",
+        RestartRequestBody,
+        one_answer_of(RestartedResource),
+        needs_token=True,
+        budget="body",
+        status=HTTPStatus.ACCEPTED,
+        act=lambda api, who, asked: api.monitoring.restarts.restart(who, asked),
+    ),
+    ApiAction(
         "GET",
         "/v1/hosts/{host}/measurements",
         "measurements_of_host",
@@ -176,5 +214,17 @@ MONITORING_ACTIONS: Final = (
         is_costly=True,
         budget="body",
         act=lambda api, who, asked: api.monitoring.devices.present(who, asked),
+    ),
+    ApiAction(
+        "GET",
+        "/v1/tasks/{task}/usage",
+        "usage_of_task",
+        "Processors, memory and GPUs that a task's pods use over time: for its tenant and operators.",
+        UsageOfTask,
+        one_answer_of(TaskUsageResource),
+        needs_token=True,
+        is_costly=True,
+        budget="body",
+        act=lambda api, who, asked: api.monitoring.tasks.present(who, asked),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.gateway.api.action import NodeParts
@@ -13,15 +13,20 @@ from offchain.gateway.api.manifest_checks import ManifestChecks
 from offchain.gateway.api.node_records import NodeRecordsApi
 from offchain.gateway.api.planner import PlacementPlanner
 from offchain.gateway.api.state import StateApi
+from offchain.gateway.api.task_placement import TaskPlacementApi
 
 
 class NodeConnections:
-    """Opens connections when they are first needed. Use :meth:`close` at the end."""
+    """Opens connections when they are first needed. Use :meth:`close` at the end.
+
+    `schedulers`: URLs of schedulers that are asked for their decisions.
+    """
 
     def __init__(
         self,
         open_chain: Callable[[], SigningChain],
         unsettled: UnsettledLeases,
+        schedulers: Sequence[str] = (),
         open_proofs: Callable[[], ProofChain] | None = None,
     ) -> None:
         self._chain = open_chain()
@@ -32,6 +37,7 @@ class NodeConnections:
             WalletExtrinsicsApi(access, CallPlanner(access, self._planner, unsettled)),
             ManifestChecks(access, self._planner),
             NodeRecordsApi(access),
+            TaskPlacementApi(access, self._planner, schedulers),
             self._state,
         )
 

@@ -81,6 +81,7 @@ AccountId = Annotated[str, Field(max_length=64), AfterValidator(_checked_account
 BlockName = Annotated[str, Field(pattern="^([0-9]{1,18}|0x[0-9a-f]{64})$", description="Number or hash of a block.")]
 HexHash = Annotated[str, Field(pattern="^0x[0-9a-f]{64}$")]
 Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9]{0,63}$")]
+HoursBack = Annotated[int, Field(ge=1, le=336, description="Up to two weeks.")]
 Label = Annotated[str, Field(max_length=256)]
 State = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9()]{0,63}$", description="A state as answers have it.")]
 

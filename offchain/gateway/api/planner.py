@@ -1,7 +1,7 @@
-"""Forecasts for manifests of strangers: which hosts fit, at what price, and when the task would start.
+"""Forecasts for manifests and tasks of strangers: which hosts fit, at what price, and when the task starts.
 
 A thread of its own, with a connection of its own, reads the chain's records and asks the scheduler's forecast, one
-manifest at a time. The event loop, which relays tenants' connections, does neither.
+manifest or task at a time. The event loop, which relays tenants' connections, does neither.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.variables import resolve
-from offchain.services.feasibility import FeasibilityReport, report_at
+from offchain.services.feasibility import FeasibilityReport, report_at, report_of, why_not_live
 from offchain.services.snapshot_reader import SnapshotReader
 from offchain.services.submit_checks import TaskConditions, check_hosts, read_terms, term_checks
 
@@ -44,7 +44,7 @@ _FUNDS: Final = "no_funds"
 
 
 class PlannerBusy(OurError):  # noqa: N818
-    """Too many manifests wait."""
+    """Too many manifests and tasks wait, or it took too long."""
 
     code = "busy"
 
@@ -121,6 +121,18 @@ class PlacementPlanner:
         except TimeoutError:
             return None
 
+    async def explain(self, number: int) -> tuple[BlockRef, FeasibilityReport]:
+        """Return the feasibility of a live task, at a block that was final some seconds ago.
+
+        Raises CheckFailed for other tasks (:func:`why_not_live`), PlannerBusy, and the errors of the chain.
+        """
+        try:
+            return await self._run(self._explain(number))
+        except TimeoutError:
+            raise PlannerBusy(
+                f"The planner had no time for task {number} within {self._limit_s:g} s.", "Try again in a minute."
+            ) from None
+
     async def close(self) -> None:
         """End the thread; a forecast that runs in it is left to the end of the process."""
         loop, thread = self._loop, self._thread
@@ -143,7 +155,7 @@ class PlacementPlanner:
         if self._asked >= MOST_WAITING:
             work.close()
             raise PlannerBusy(
-                f"{MOST_WAITING} manifests wait to be checked, which is the limit.", "Try again in a minute."
+                f"{MOST_WAITING} manifests and tasks wait to be planned, which is the limit.", "Try again in a minute."
             )
         self._asked += 1
         try:
@@ -160,9 +172,7 @@ class PlacementPlanner:
         return self._loop
 
     async def _check(self, task: ReadManifest, account: str | None, *, forecast: bool, count: int) -> PlannedTask:
-        if self._turns is None:
-            self._turns = asyncio.Lock()
-        async with self._turns:
+        async with self._turn():
             at, snapshot = await self._present()
             tenant = account or _ANYBODY
             hosts = tuple(snapshot.hosts.values())
@@ -172,6 +182,27 @@ class PlacementPlanner:
             if forecast:
                 report = await report_at(GantryChain(self._connection()), snapshot, task.spec, tenant)
             return PlannedTask(at, snapshot.now_ms, refusals, report)
+
+    async def _explain(self, number: int) -> tuple[BlockRef, FeasibilityReport]:
+        async with self._turn():
+            at, snapshot = await self._present()
+            chain = GantryChain(self._connection())
+            if number not in snapshot.tasks and number >= await chain.next_task(at.hash):
+                head = await self._connection().finalized_head()
+                if number < await chain.next_task(head.hash):
+                    # The task is newer than the snapshot.
+                    self._snapshot = None
+                    at, snapshot = await self._present()
+            found = report_of(snapshot, number)
+            if found is None:
+                raise await why_not_live(self._connection(), number, at)
+            return at, found
+
+    def _turn(self) -> asyncio.Lock:
+        # Made in the loop of the thread.
+        if self._turns is None:
+            self._turns = asyncio.Lock()
+        return self._turns
 
     def _connection(self) -> ChainPort:
         if self._chain is None:

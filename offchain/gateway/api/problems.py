@@ -35,6 +35,8 @@ _STATUSES: Final = {
     "no_pdf": HTTPStatus.NOT_FOUND,
     "state_pruned": HTTPStatus.GONE,
     "proof_refused": HTTPStatus.CONFLICT,
+    "restart_off": HTTPStatus.NOT_FOUND,
+    "restart_refused": HTTPStatus.FORBIDDEN,
 }
 """Other refusals are conflicts; all other errors are of this side, and pass (the index is away, halted, not ready)."""
 _RETRY_S: Final = {HTTPStatus.TOO_MANY_REQUESTS: 1, HTTPStatus.SERVICE_UNAVAILABLE: 5}

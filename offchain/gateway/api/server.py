@@ -83,6 +83,8 @@ class ApiSettings:
     """The accounts that have the role of an operator."""
     prometheus: str | None = None
     """URL of the Prometheus whose alerts operators see; None: none."""
+    schedulers: tuple[str, ...] = ()
+    """URLs of schedulers that are asked for their decisions about tasks."""
     origins: frozenset[str] = frozenset()
     """The origins whose pages may read answers, beside the gateway's own."""
     development: bool = False
@@ -124,7 +126,11 @@ class ApiServer:
             if settings.prometheus is not None:
                 monitoring = MonitoringApi(self._readers, sign_in, PrometheusApi(settings.prometheus))
         self._monitoring = monitoring
-        self._node = None if open_chain is None else NodeConnections(open_chain, self._unsettled, open_proofs)
+        self._node = (
+            None
+            if open_chain is None
+            else NodeConnections(open_chain, self._unsettled, settings.schedulers, open_proofs)
+        )
         node = None if self._node is None else self._node.parts
         statements = StatementsApi(self._readers)
         self._actions = ActionHandlers(

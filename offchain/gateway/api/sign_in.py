@@ -84,6 +84,10 @@ class SignIn:
         self._domain = domain
         self._operators = operators
 
+    @property
+    def domain(self) -> str:
+        return self._domain
+
     async def message(self, asked: made.SignInMessageBody) -> ResourceAnswer[made.SignInMessageResource]:
         """Return the text to sign. Nothing is stored: who does not sign costs nothing."""
         seen = await self._seen(asked.account)
@@ -135,6 +139,15 @@ class SignIn:
             raise NotAllowed(
                 f"This is for the role {role}; {who.account} has {', '.join(roles) or 'none'} here.",
                 "Sign in with another account. The gateway's operator names operators (--http-operator).",
+            )
+
+    async def require_owner(self, who: Identity, owner: str | None, role: made.Role, thing: str) -> None:
+        """Raise NotAllowed unless the account is `owner` of a thing, with its role, or has the role of an operator."""
+        roles = (await self.present(who)).data.roles
+        if "operator" not in roles and not (who.account == owner and role in roles):
+            raise NotAllowed(
+                f"{who.account} is not the {role} of {thing}.",
+                f"Sign in with the account of its {role}, or of an operator.",
             )
 
     async def end(self, who: Identity) -> ResourceAnswer[made.RevokedResource]:

@@ -12,6 +12,10 @@ from offchain.gateway.api.parameters import AccountId, Parameters
 Role = Literal["tenant", "provider", "operator"]
 
 
+SignedText = Annotated[str, Field(max_length=1_000)]
+WalletSignature = Annotated[str, Field(pattern="^(0x)?([0-9a-fA-F]{128}|[0-9a-fA-F]{130}|[0-9a-fA-F]{132})$")]
+
+
 class SignInMessageBody(Parameters):
     """The account that wants to sign in."""
 
@@ -21,8 +25,8 @@ class SignInMessageBody(Parameters):
 class SignInBody(Parameters):
     """A message of this gateway, and the wallet's signature of it."""
 
-    message: Annotated[str, Field(max_length=1_000)]
-    signature: Annotated[str, Field(pattern="^(0x)?([0-9a-fA-F]{128}|[0-9a-fA-F]{130}|[0-9a-fA-F]{132})$")]
+    message: SignedText
+    signature: WalletSignature
 
 
 class ApiKeyBody(Parameters):

@@ -6,7 +6,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from offchain.gateway.api import manifest_models, node_models, state_models, wallet_models
+from offchain.gateway.api import manifest_models, node_models, placement_models, state_models, wallet_models
 from offchain.gateway.api.action import LARGE_BODY, ApiAction, FileAnswer
 from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.parameters import NoParameters
@@ -82,6 +82,17 @@ WALLET_ACTIONS: Final = (
         node_models.TermsOfTask,
         one_answer_of(node_models.TaskTermsResource),
         lambda api, _, asked: api.records.terms(asked),
+    ),
+    ApiAction(
+        "GET",
+        "/v1/tasks/{task}/placement",
+        "placement_of_task",
+        "Why a task waits or runs where it does: hosts that fit, expected start, decisions of schedulers.",
+        placement_models.PlacementOfTask,
+        one_answer_of(placement_models.TaskPlacementResource),
+        lambda api, _, asked: api.placements.explain(asked),
+        is_costly=True,
+        budget="check",
     ),
     ApiAction(
         "GET",

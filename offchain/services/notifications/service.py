@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading
-from offchain.adapters.metrics.serving import serve_metrics
+from offchain.adapters.metrics.serving import MetricsAddress, serve_metrics
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.clock import unix_ms
 from offchain.errors import OurError
@@ -56,8 +56,8 @@ class NotifierSettings:
     alerts: tuple[str, int] | None = None
     """Host and port where Alertmanager's webhooks are received; None: nowhere."""
     alerts_token: str | None = field(default=None, repr=False)
-    metrics: tuple[str, int] | None = None
-    """Host and port where metrics are served; None: nowhere."""
+    metrics: MetricsAddress | None = None
+    """Where metrics are served; None: nowhere."""
 
 
 ANOMALOUS_HOSTS: Final = MetricDefinition(

@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 from playwright.async_api import Browser, Route, expect
 
+from offchain.indexer.state_rows import ModelPriceRow
 from tests.support.console_browser import DESKTOP, PHONE, Console, console
 from tests.support.console_gateway import ALICE, MARKUP, ConsoleGateway
 from tests.support.history_blocks import HOSTS
@@ -191,6 +192,25 @@ async def test_filters_of_the_market_are_in_the_url(here: Console) -> None:
     await expect(page.get_by_text("No offer fits these filters.")).to_be_visible()
     await page.go_back()
     await expect(offers.get_by_role("row", name=re.compile("H100"))).to_be_visible()
+
+
+async def test_the_market_shows_the_prices_of_a_model_over_time(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    hour = ModelPriceRow(0, "Tiny", 1, 1, 1, 10**12, 3 * 10**12, 2 * 10**12, 1000)
+    gateway.db.upsert(ModelPriceRow, [hour])
+    await here.go("/market")
+    await page.get_by_role("link", name="Tiny").first.click()
+    await expect(page.get_by_role("heading", name="Price history of Tiny")).to_be_visible()
+    await expect(page.locator("canvas")).to_have_count(1)
+    await page.get_by_text("Lowest, mean, highest and last").click()
+    for name, price in (("lowest price", 1), ("median price", 3), ("mean paid", 2)):
+        row = page.get_by_role("row").filter(has=page.get_by_role("cell", name=name, exact=True))
+        await expect(row).to_contain_text(f"{price} GTY")
+    assert await here.axe() == [], json.dumps(await here.axe(), indent=1)
+    async with page.expect_request(re.compile("days=400")):
+        await page.get_by_role("combobox", name=re.compile("^Time")).select_option("400")
+    await here.go("/market?model=H100")
+    await expect(page.get_by_text("The index has no prices of this model in this time.")).to_be_visible()
 
 
 async def test_an_operator_sees_problems_first(here: Console) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
+from offchain.adapters.keys.wallet_signature import is_signed_by
 from tests.support.console_browser import DESKTOP, PHONE, Console, console
 from tests.support.console_gateway import ALICE, BOB, MARKUP, ConsoleGateway
 
@@ -96,3 +97,61 @@ async def test_a_provider_sees_measurements_of_its_host_over_time(here: Console,
     async with page.expect_request(re.compile("measurements.hours=168")):
         await page.get_by_role("combobox", name=re.compile("^Time")).select_option("168")
     assert await here.axe() == [], json.dumps(await here.axe(), indent=1)
+
+
+async def test_a_tenant_sees_the_usage_of_its_task_over_time(here: Console, gateway: ConsoleGateway) -> None:
+    task, _ = gateway.task_in("Running")
+    times = [number * 600_000 for number in range(144)]
+    mib = 1 << 20
+    pod = {"pod": 0, "cpu_cores": [None, *[0.25] * 143], "memory_bytes": [number * mib for number in range(144)]}
+    no_gpus = {"gpu_utilisation_percent": [None] * 144, "gpu_memory_bytes": [None] * 144}
+    await answer(here.page, "/usage", {"times_ms": times, "pods": [{**pod, **no_gpus}]})
+    await here.go(f"/tasks/{task.task}")
+    await expect(here.page.get_by_role("heading", name="Timeline")).to_be_visible()
+    await expect(here.page.get_by_role("heading", name="Usage")).to_have_count(0)
+    page = await connect(here, "Alice", "operator")
+    await here.go(f"/tasks/{task.task}")
+    await expect(page.get_by_text("Processors, cores")).to_be_visible()
+    await expect(page.locator("canvas")).to_have_count(2)
+    await page.get_by_text("Lowest, mean, highest and last").nth(0).click()
+    row = page.get_by_role("row").filter(has=page.get_by_role("cell", name="pod 0", exact=True))
+    await expect(row.first).to_contain_text("0.25 cores")
+    await page.get_by_text("Lowest, mean, highest and last").nth(1).click()
+    await expect(row.filter(has_text="143 MiB")).to_be_visible()
+    async with page.expect_request(re.compile("usage.hours=1$")):
+        await page.get_by_role("combobox", name=re.compile("^Time")).select_option("1")
+    assert await here.axe() == [], json.dumps(await here.axe(), indent=1)
+
+
+async def test_an_operator_restarts_a_process_by_a_signed_text(here: Console) -> None:
+    page, given = here.page, []
+
+    async def restart(route: Route) -> None:
+        given.append(route.request.post_data_json)
+        if len(given) == 1:
+            problem = {"code": "restart_refused", "detail": MARKUP, "hint": "Sign it.", "status": 403}
+            await route.fulfill(status=403, json=problem)
+        else:
+            await route.fulfill(status=202, json={"as_of": AS_OF, "data": {"program": "worker scheduler"}})
+
+    text = {"message": "a text to sign", "program": "worker scheduler", "expires_ms": 0}
+    await answer(
+        page, "/v1/monitoring$", {"alerts": [], "processes": [PROCESS, {**PROCESS, "job": "away", "up": False}]}
+    )
+    await answer(page, "/restart/message$", text)
+    await page.route(re.compile("/monitoring/restart$"), restart)
+    await connect(here, "Alice", "operator")
+    await here.go("/operator")
+    await expect(page.get_by_role("button", name=re.compile("^Restart"))).to_have_count(1)
+    await page.get_by_role("button", name="Restart workers at w:1").click()
+    dialog = page.get_by_role("dialog", name="Restart workers")
+    assert await here.axe() == [], json.dumps(await here.axe(), indent=1)
+    await dialog.get_by_role("button", name="Sign and restart").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text(MARKUP)
+    await dialog.get_by_role("button", name="Sign and restart").click()
+    await expect(dialog.get_by_role("status")).to_contain_text("accepted the request")
+    await dialog.get_by_role("button", name="Close").click()
+    await expect(dialog).to_have_count(0)
+    assert [(one["instance"], one["message"]) for one in given] == [("w:1", "a text to sign")] * 2
+    signature = bytes.fromhex(given[0]["signature"].removeprefix("0x"))
+    assert is_signed_by(ALICE.address, "a text to sign", signature)

@@ -20,6 +20,7 @@ from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.port import HostRefused
 from offchain.core.receipt_check import decreased_totals
 from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.protocol.messages import Code
 from offchain.schema.protocol.operations import ReceiptArgs
 from offchain.schema.protocol.receipt import SignedReceipt
@@ -27,10 +28,14 @@ from offchain.services import receipts
 from tests.support.chain_records import escrow
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
-from tests.support.fake_usage import CPU_US, FakeUsageSource
+from tests.support.fake_usage import CPU_US, MEMORY_BYTES, FakeUsageSource
 
 FRIEND = from_uri("//Bob")
 RATE = 3_600_000
+
+
+def metrics(source):
+    return {(one.metric.name, *one.labels): one.value for one in source()}
 
 
 class NoGpus:
@@ -118,6 +123,26 @@ async def test_a_receipt_says_what_was_used_and_is_to_be_paid_and_fits_the_chain
         assert receipt.bill.owed == receipt.bill.billed_ms * RATE // 3_600_000
         assert (receipt.seq, receipt.final, receipt.reported) == (1, False, None)
         assert checked.agreed_by is None
+
+
+async def test_the_usage_of_running_pods_is_in_the_metrics(world):
+    async with world.metering() as agent:
+        first = await world.running(agent)
+        await world.sample(agent)
+        assert ("gantry_pod_cpu_cores", "0") not in metrics(world.meter.pod_metrics), "there is no sample before"
+        second = await world.running(agent)
+        await world.sample(agent)
+        found = metrics(world.meter.pod_metrics)
+        assert found["gantry_pod_task", "0"] == lease_parts(first)[0]
+        assert found["gantry_pod_task", "1"] == lease_parts(second)[0]
+        assert (found["gantry_pod_number", "1"], found["gantry_pod_memory_bytes", "1"]) == (0, MEMORY_BYTES)
+        assert found["gantry_pod_cpu_cores", "0"] == CPU_US / 5_000_000
+        assert not any("gpu" in name for name, _ in found)
+        world.end_lease(first)
+        await world.until(lambda: all(one.ending is not None for one in world.engine.of(world.host, first)))
+        await world.sample(agent)
+        found = metrics(world.meter.pod_metrics)
+        assert {place for _, place in found} == {"1"}, "the other pod keeps its place"
 
 
 async def test_sums_survive_a_kill_and_the_clock_going_back(world):

@@ -4,11 +4,15 @@ import asyncio
 import inspect
 import re
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from agent_world import HARDWARE, RUNS
 
+from node_agent.metering import pod_metrics
+from node_agent.metering.pod_metrics import PodMetrics, PodUsage, usage_at
+from node_agent.metering.usage import ContainerRun, GpuReading, MeteredUsage, PodSample, fold
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.agent_metrics import SUBJECTS, AgentMetrics
 from node_agent.runtime.journal import EarningsJournal
@@ -91,6 +95,56 @@ async def test_an_agent_counts_pods_heartbeats_and_problems(world):
     assert {one: found["gantry_agent_trouble", one] for one in SUBJECTS} == {one: one == "clock" for one in SUBJECTS}
     assert (found["gantry_agent_gateways", "attached"], found["gantry_agent_gateways", "detached"]) == (1, 1)
     assert (found["gantry_agent_earned_gty_total",], found["gantry_agent_open_leases",]) == (0, 0)
+
+
+def usage(task, **changes):
+    made = {"cpu_cores": 0.5, "memory_bytes": 1024, "gpu_percent": None, "gpu_memory_bytes": None}
+    return PodUsage(task=task, pod=3, **(made | changes))
+
+
+def test_pods_keep_their_places_and_new_ones_take_the_lowest_free():
+    source = PodMetrics()
+    assert values(source) == {}
+    source.update({10: usage(1), 20: usage(2), 30: usage(3, gpu_percent=25.0, gpu_memory_bytes=7)})
+    found = values(source)
+    assert [found["gantry_pod_task", place] for place in "012"] == [1, 2, 3]
+    assert (found["gantry_pod_number", "0"], found["gantry_pod_cpu_cores", "0"]) == (3, 0.5)
+    assert {name for name, place in found if place == "0"}.isdisjoint(
+        {"gantry_pod_gpu_utilisation_percent", "gantry_pod_gpu_memory_bytes"}
+    )
+    assert found["gantry_pod_gpu_utilisation_percent", "2"] == 25
+    assert found["gantry_pod_gpu_memory_bytes", "2"] == 7
+    source.update({5: usage(9), 30: usage(3), 40: usage(4)})
+    found = values(source)
+    assert [found["gantry_pod_task", place] for place in "012"] == [9, 4, 3]
+    assert {place for _, place in found} == {"0", "1", "2"}
+
+
+def test_usage_of_pods_that_is_old_is_not_given(monkeypatch):
+    source = PodMetrics()
+    source.update({10: usage(1)})
+    assert values(source)
+    monkeypatch.setattr(pod_metrics, "STALE_S", 0.0)
+    assert values(source) == {}
+
+
+def test_the_usage_at_a_sample_is_that_of_running_containers():
+    run = ContainerRun(name="a@1", age_ms=5_000, cpu_us=1_000_000, memory_bytes=64)
+    sandbox = ContainerRun(name="b@1", own=False)
+    gpus = (GpuReading(busy_ppm=500_000, memory_bytes=10), GpuReading(busy_ppm=None, memory_bytes=5))
+    first = PodSample(boot="b", steady_ms=5_000, runs=(run, sandbox), gpus=gpus)
+    once = fold(MeteredUsage(), first)
+    found = usage_at(7, 1, MeteredUsage(), once, first)
+    assert found == PodUsage(task=7, pod=1, cpu_cores=None, memory_bytes=64, gpu_percent=50.0, gpu_memory_bytes=15)
+    later = replace(first, steady_ms=7_000, runs=(replace(run, cpu_us=4_000_000),), gpus=())
+    found = usage_at(7, 1, once, fold(once, later), later)
+    assert found == PodUsage(task=7, pod=1, cpu_cores=1.5, memory_bytes=64, gpu_percent=None, gpu_memory_bytes=None)
+    after_boot = replace(later, boot="c", steady_ms=9_000)
+    assert usage_at(7, 1, once, fold(once, after_boot), after_boot).cpu_cores is None
+    late = replace(first, steady_ms=4_000)
+    assert usage_at(7, 1, once, fold(once, late), late).cpu_cores is None
+    ended = replace(later, runs=(sandbox,))
+    assert usage_at(7, 1, once, fold(once, ended), ended) is None
 
 
 def test_the_rounded_total_is_that_of_the_journal():

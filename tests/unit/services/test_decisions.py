@@ -19,7 +19,6 @@ from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
 from offchain.adapters import local_http
 from offchain.adapters.local_http import ListenError, parse_address
-from offchain.cli.tenant import scheduler_decisions
 from offchain.core.feasibility import Misfit
 from offchain.core.scheduler.explain import PlacedTask, WaitReason
 from offchain.core.values import PodPlacement
@@ -29,6 +28,7 @@ from offchain.services import decision_recorder, decision_server
 from offchain.services.decision_reader import FILE, DecisionsError, read
 from offchain.services.decision_recorder import DecisionRecorder, PlacementOutcome
 from offchain.services.decision_server import DecisionServer
+from offchain.services.scheduler_replies import ask_schedulers
 
 SEED = b"seed"
 WAITS = WaitReason(7, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1)
@@ -239,7 +239,7 @@ async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(
         return now, 7
 
     async with answering(tmp_path, standing) as url:
-        (heard,) = await scheduler_decisions.ask_schedulers([url], 8)
+        (heard,) = await ask_schedulers([url], 8)
     assert heard.answer is not None
     assert heard.answer.now == now
     assert [wait.like for wait in heard.answer.waits] == [7]
@@ -251,7 +251,7 @@ async def test_an_unknown_task_is_answered_with_not_found(record, tmp_path):
         async with client.get(f"{url}/v1/tasks/9/decisions") as answer:
             assert answer.status == 404
             assert parse(await answer.read()).empty
-        (heard,) = await scheduler_decisions.ask_schedulers([url], 9)
+        (heard,) = await ask_schedulers([url], 9)
     assert heard.answer is not None
     assert heard.answer.empty
 
@@ -280,13 +280,13 @@ async def test_the_path_of_an_unreadable_file_is_not_disclosed(tmp_path):
         async with client.get(f"{url}/v1/tasks/7/decisions") as answer:
             assert answer.status == 503
             assert str(tmp_path) not in await answer.text()
-        (heard,) = await scheduler_decisions.ask_schedulers([url], 7)
+        (heard,) = await ask_schedulers([url], 7)
     assert heard.answer is None
     assert "503" in (heard.reason or "")
 
 
 async def test_a_scheduler_that_does_not_answer_is_reported_with_the_reason():
-    gone, nothing = await scheduler_decisions.ask_schedulers(["http://127.0.0.1:1", "/nowhere"], 7)
+    gone, nothing = await ask_schedulers(["http://127.0.0.1:1", "/nowhere"], 7)
     assert gone.answer is None
     assert "unreachable" in (gone.reason or "")
     assert "no scheduler keeps its decisions there" in (nothing.reason or "")
@@ -325,7 +325,7 @@ async def test_an_answer_without_end_is_cut_off():
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     try:
-        (heard,) = await scheduler_decisions.ask_schedulers([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
+        (heard,) = await ask_schedulers([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
     finally:
         await runner.cleanup()
     assert heard.answer is None

@@ -26,6 +26,13 @@ export interface Monitoring {
   processes: MonitoredProcess[];
 }
 
+/** The text that an operator signs. */
+export interface RestartMessage {
+  message: string;
+  program: string;
+  expires_ms: number;
+}
+
 export interface DeviceSeries {
   device: number;
   utilisation_percent: (number | null)[];
@@ -37,6 +44,19 @@ export interface DeviceSeries {
 export interface DeviceHistory {
   times_ms: number[];
   devices: DeviceSeries[];
+}
+
+export interface PodSeries {
+  pod: number;
+  cpu_cores: (number | null)[];
+  memory_bytes: (number | null)[];
+  gpu_utilisation_percent: (number | null)[];
+  gpu_memory_bytes: (number | null)[];
+}
+
+export interface TaskUsage {
+  times_ms: number[];
+  pods: PodSeries[];
 }
 
 export interface Validator {

@@ -285,17 +285,6 @@ export interface Device {
   outdated: boolean;
 }
 
-export interface Market {
-  model: string | null;
-  simulated: boolean;
-  hosts: number;
-  gpus: number;
-  gpus_free: number;
-  lowest_price: string;
-  lowest_free_price: string | null;
-  median_price: string;
-}
-
 export interface Session {
   account: string;
   roles: string[];

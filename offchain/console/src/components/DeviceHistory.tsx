@@ -1,20 +1,13 @@
 /** Utilisation, temperature, power and clocks of a host's GPUs over time, for its provider and for operators. */
 
 import { lazy } from "preact-iso";
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { useResource } from "../api/hooks.ts";
+import { useMemo } from "preact/hooks";
 import type { DeviceHistory as Measured, DeviceSeries } from "../api/monitoring_types.ts";
-import type { ResourceAnswer } from "../api/types.ts";
 import { useWallet } from "../wallet/session.ts";
-import { Empty, Load } from "./loading.tsx";
+import { Empty } from "./loading.tsx";
+import { Measurements } from "./Measurements.tsx";
 
 const TimeChart = lazy(() => import("./TimeChart.tsx").then((module) => module.TimeChart));
-const REFRESH_MS = 60_000;
-const SPANS = [
-  [1, "1 hour"],
-  [24, "24 hours"],
-  [168, "7 days"],
-] as const;
 const CHARTS = [
   ["utilisation_percent", "Utilisation", "%"],
   ["temperature_celsius", "Temperature", "°C"],
@@ -26,44 +19,14 @@ const CHARTS = [
 export function DeviceHistory(props: { host: string; provider: string }) {
   const { session } = useWallet();
   const maySee = session !== null && (session.account === props.provider || session.roles.includes("operator"));
-  return maySee ? <Charts host={props.host} /> : null;
-}
-
-function Charts(props: { host: string }) {
-  const [hours, setHours] = useState(24);
-  const found = useResource<ResourceAnswer<Measured>>(
-    `/v1/hosts/${encodeURIComponent(props.host)}/measurements?hours=${hours}`,
-  );
-  const { reload } = found;
-  const isOff = found.problem?.code === "monitoring_off";
-  useEffect(() => {
-    if (isOff) return undefined;
-    const timer = setInterval(reload, REFRESH_MS);
-    return () => clearInterval(timer);
-  }, [reload, isOff]);
+  if (!maySee) return null;
   return (
-    <section class="stack" aria-label="Measurements">
-      <h2>Measurements of its GPUs</h2>
-      {isOff ? (
-        <Empty>This gateway reads no Prometheus, so it has no measurements.</Empty>
-      ) : (
-        <>
-          <label class="field no-print">
-            Time
-            <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
-              {SPANS.map(([span, name]) => (
-                <option key={span} value={span}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
-          <Load of={found} what="measurements">
-            {({ data }) => <AllCharts measured={data} />}
-          </Load>
-        </>
-      )}
-    </section>
+    <Measurements<Measured>
+      title="Measurements of its GPUs"
+      path={`/v1/hosts/${encodeURIComponent(props.host)}/measurements`}
+    >
+      {(measured) => <AllCharts measured={measured} />}
+    </Measurements>
   );
 }
 

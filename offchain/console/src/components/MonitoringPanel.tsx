@@ -9,6 +9,7 @@ import { useWallet } from "../wallet/session.ts";
 import { DataTable } from "./DataTable.tsx";
 import { Empty, Load } from "./loading.tsx";
 import { Address, Status, Time } from "./parts.tsx";
+import { RestartProcess } from "./RestartProcess.tsx";
 
 const REFRESH_MS = 5_000;
 const UP: Phrase = { icon: "online", text: "answers", tone: "good" };
@@ -108,6 +109,7 @@ function Processes(props: { rows: readonly MonitoredProcess[] }) {
         { title: "State", cell: (row) => <Status phrase={row.up ? UP : DOWN} /> },
         { title: "Calls in the outbox", right: true, cell: (row) => number(row.waiting_calls) },
         { title: "Dead letters", right: true, cell: (row) => number(row.dead_letters) },
+        { title: "Restart", minor: true, cell: (row) => <RestartProcess process={row} /> },
       ]}
     />
   );

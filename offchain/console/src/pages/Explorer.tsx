@@ -2,7 +2,8 @@
 
 import { useResource } from "../api/hooks.ts";
 import { useBlockTicks } from "../api/ticks.ts";
-import type { Block, Market, Page, Task } from "../api/types.ts";
+import type { Market } from "../api/market_types.ts";
+import type { Block, Page, Task } from "../api/types.ts";
 import { DataTable } from "../components/DataTable.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";

@@ -3,11 +3,13 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { useResource } from "../api/hooks.ts";
-import type { Market, Offer, Page } from "../api/types.ts";
+import type { Market } from "../api/market_types.ts";
+import type { Offer, Page } from "../api/types.ts";
 import { DataTable, PageTable } from "../components/DataTable.tsx";
 import { Simulated } from "../components/DeviceTable.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Heading, Status, Wrong } from "../components/parts.tsx";
+import { PriceHistory } from "../components/PriceHistory.tsx";
 import { parseAmount } from "../lib/money.ts";
 import { hostPhrase } from "../lib/states.ts";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
@@ -73,6 +75,9 @@ export function MarketPage() {
           }
         </Load>
       </section>
+      {state.model !== "" && market.data !== null && (
+        <PriceHistory model={state.model} simulated={isSimulated(state, market.data.data)} />
+      )}
       <section class="stack">
         <h2>Offers of hosts</h2>
         <Filters state={state} to={to} models={market.data?.data ?? []} />
@@ -80,6 +85,13 @@ export function MarketPage() {
       </section>
     </>
   );
+}
+
+/** Whether the chosen model's devices are simulated: as the filter says, else if there are no real ones. */
+function isSimulated(state: MarketState, models: readonly Market[]): boolean {
+  if (state.simulated !== "") return state.simulated === "true";
+  const found = models.filter((row) => row.model === state.model);
+  return found.length > 0 && found.every((row) => row.simulated);
 }
 
 function Filters(props: {

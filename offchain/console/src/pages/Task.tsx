@@ -5,13 +5,16 @@ import { useAllPages, useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
 import type { Bill, Event, Lease, ResourceAnswer, Task, TaskTerms } from "../api/types.ts";
 import { BillCheckTable } from "../components/BillCheckTable.tsx";
+import { CostBar } from "../components/CostBar.tsx";
 import { DataTable } from "../components/DataTable.tsx";
 import { EventList } from "../components/EventList.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Hash, Heading, Status, Time } from "../components/parts.tsx";
+import { Placement } from "../components/Placement.tsx";
 import { PodAccess } from "../components/PodAccess.tsx";
 import { TaskActions } from "../components/TaskActions.tsx";
+import { TaskUsage } from "../components/TaskUsage.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { sum } from "../lib/money.ts";
 import { isFinal, leasePhrase, taskPhrase } from "../lib/states.ts";
@@ -57,7 +60,15 @@ export function TaskPage() {
                 {(rows) => <LeaseTable rows={rows} />}
               </Load>
             </section>
+            <section class="stack">
+              <h2>Cost</h2>
+              <Load of={leases} what="the cost">
+                {(rows) => <CostBar task={data} leases={rows} nowMs={as_of.time_ms} terms={terms.data?.data ?? null} />}
+              </Load>
+            </section>
+            <Placement task={data} />
             <PodAccess task={data} leases={leases.data ?? []} />
+            <TaskUsage task={data} />
             <section class="stack">
               <h2>Bill</h2>
               <Load of={leases} what="the bill">

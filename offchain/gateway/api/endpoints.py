@@ -9,7 +9,20 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from offchain.gateway.api import history, market, market_models, models, movements, report_models, reports, search
+from offchain.gateway.api import (
+    history,
+    market,
+    market_models,
+    matter_models,
+    matters,
+    models,
+    movements,
+    report_models,
+    reports,
+    reputation_models,
+    score_changes,
+    search,
+)
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.csv_export import CsvExport
 from offchain.indexer.database import IndexDatabase
@@ -162,6 +175,70 @@ ENDPOINTS: Final = (
         ask.MarketList,
         _page(market_models.MarketResource),
         market.market,
+    ),
+    ApiEndpoint(
+        "/v1/challenges",
+        "challenges",
+        "Challenges of hosts.",
+        matter_models.ChallengeList,
+        _page(matter_models.ChallengeResource),
+        matters.challenges,
+    ),
+    ApiEndpoint(
+        "/v1/challenges/{challenge}",
+        "challenge",
+        "A challenge with its committees and their votes.",
+        matter_models.OneChallenge,
+        one_answer_of(matter_models.ChallengeDetailResource),
+        matters.challenge,
+    ),
+    ApiEndpoint(
+        "/v1/disputes",
+        "disputes",
+        "Disputes about the results of tasks.",
+        matter_models.DisputeList,
+        _page(matter_models.DisputeResource),
+        matters.disputes,
+    ),
+    ApiEndpoint(
+        "/v1/disputes/{task}",
+        "dispute",
+        "The dispute about a task with its juries and their votes, its evidence and stakes.",
+        matter_models.OneDispute,
+        one_answer_of(matter_models.DisputeDetailResource),
+        matters.dispute,
+    ),
+    ApiEndpoint(
+        "/v1/schedulers",
+        "schedulers",
+        "Schedulers, by address.",
+        matter_models.SchedulerList,
+        _page(matter_models.SchedulerResource),
+        matters.schedulers,
+    ),
+    ApiEndpoint(
+        "/v1/schedulers/{account}",
+        "scheduler",
+        "A scheduler with its last penalties.",
+        matter_models.OneScheduler,
+        one_answer_of(matter_models.SchedulerDetailResource),
+        matters.scheduler,
+    ),
+    ApiEndpoint(
+        "/v1/queues",
+        "queues",
+        "Queue definitions that bonded schedulers have published, by digest.",
+        matter_models.QueueList,
+        _page(matter_models.QueueDefinitionsResource),
+        matters.queues,
+    ),
+    ApiEndpoint(
+        "/v1/reputation/{account}/changes",
+        "score_changes",
+        "Changes of the score of a host or tenant, with the events that caused each.",
+        reputation_models.ScoreChangesOf,
+        _page(reputation_models.ScoreChangeResource),
+        score_changes.score_changes,
     ),
     ApiEndpoint(
         "/v1/reports/{subject}",

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import case, func, select
 
 from offchain.gateway.api import market_models, models
 from offchain.gateway.api import parameters as ask
-from offchain.gateway.api.answers import as_of, page_answer, plain
+from offchain.gateway.api.answers import as_of, equal, page_answer, plain
 from offchain.gateway.api.parameters import encode_cursor
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.offers import NO_MODEL
@@ -26,7 +26,7 @@ _SORTED_BY: Final = {"price": "price", "reputation": "score_ppm"}
 
 def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[market_models.OfferResource]:
     request, offer = asked.page(), columns(OfferRow)
-    conditions = _equal(
+    conditions = equal(
         (offer.status, None if asked.status == _ANY_STATUS else asked.status),
         (offer.model, asked.model),
         (offer.region, asked.region),
@@ -55,7 +55,7 @@ def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[market_models
 def devices(db: IndexDatabase, asked: ask.DeviceList) -> models.Page[market_models.DeviceResource]:
     request, device = asked.page(), columns(DeviceRow)
     chosen = ((device.host, asked.host), (device.model, asked.model), (device.simulated, asked.simulated))
-    conditions = _equal(*chosen)
+    conditions = equal(*chosen)
     if asked.provider is not None:
         host = columns(HostRow)
         conditions.append(device.host.in_(select(host.host).where(host.provider == asked.provider)))
@@ -81,7 +81,7 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_model
             func.min(offer.price),
             func.min(case((offer.gpus_free > 0, offer.price))),
         )
-        .where(offer.status == _ONLINE, *_equal((offer.simulated, asked.simulated)))
+        .where(offer.status == _ONLINE, *equal((offer.simulated, asked.simulated)))
         .where(*after_key(group, request))
         .group_by(*group)
         .order_by(*group)
@@ -108,16 +108,9 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_model
 def _price_at(db: IndexDatabase, model: str, simulated: int, place: int) -> int:
     """Return the price of a model at this place in the order of prices, from 0."""
     offer = columns(OfferRow)
-    chosen = _equal((offer.status, _ONLINE), (offer.model, model), (offer.simulated, simulated))
+    chosen = equal((offer.status, _ONLINE), (offer.model, model), (offer.simulated, simulated))
     ((price,),) = db.execute(select(offer.price).where(*chosen).order_by(offer.price).offset(place).limit(1))
     return int(price)
-
-
-def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:
-    """Return conditions that columns have these values; None does not restrict."""
-    return [
-        column == (int(value) if isinstance(value, bool) else value) for column, value in chosen if value is not None
-    ]
 
 
 def _outdated(db: IndexDatabase, hosts: Iterable[str]) -> set[str]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase, IndexFault
-from offchain.indexer.rows import BlockRow
-from offchain.indexer.tables import MATTERS_DERIVED, READABLE_DERIVED, READABLE_SCHEMA
+from offchain.indexer.rows import BlockRow, MetaRow
+from offchain.indexer.tables import MATTERS_DERIVED, READABLE_DERIVED, READABLE_SCHEMA, columns
 from offchain.ports import BlockRef
 
 
@@ -86,8 +86,9 @@ def _no_index(db: IndexDatabase) -> IndexFault:
 
 
 def has_matters(db: IndexDatabase) -> bool:
-    """Whether the derived tables have challenges, disputes and schedulers."""
-    return int(meta.read_meta(db).get(meta.DERIVED, 0)) >= MATTERS_DERIVED
+    """Whether the derived tables of an index that may be read have challenges, disputes and schedulers."""
+    found = db.rows(MetaRow, columns(MetaRow).name == meta.DERIVED)
+    return bool(found) and int(found[0].value) >= MATTERS_DERIVED
 
 
 def require_matters(db: IndexDatabase) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, select
 
 from offchain.adapters.keys import ss58
 from offchain.errors import BadKey
@@ -105,8 +105,8 @@ def _by_hash(db: IndexDatabase, text: str) -> Matches:
     if has_matters(db):
         for challenge in _rows(db, ChallengeRow, columns(ChallengeRow).answer_digest == named):
             yield _challenge(challenge)
-        evidence = _rows(db, EvidenceRow, columns(EvidenceRow).digest == named)
-        for dispute in _rows(db, DisputeRow, columns(DisputeRow).task.in_(sorted({row.task for row in evidence}))):
+        with_evidence = select(columns(EvidenceRow).task).where(columns(EvidenceRow).digest == named)
+        for dispute in _rows(db, DisputeRow, columns(DisputeRow).task.in_(with_evidence)):
             yield _dispute(dispute)
     yield from _account(db, ss58.encode(bytes.fromhex(digits)))
 

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { earningsByDay } from "../src/lib/earnings.ts";
 import { errorsByLine, lineAt, lineCount, lineRange, variableNames } from "../src/lib/manifest_lines.ts";
 import { findings, type HealthFacts } from "../src/lib/network_health.ts";
-import { schedulersFrom } from "../src/lib/schedulers.ts";
 import { apiQuery, stateOf, urlWith } from "../src/lib/url_state.ts";
 
 describe("state in the URL", () => {
@@ -84,20 +83,6 @@ describe("problems of a network", () => {
     const found = findings({ ...facts, disputed: 1, schedulers: 0 });
     expect(found.map((one) => one.severity)).toEqual(["bad", "warn"]);
   });
-});
-
-it("folds schedulers from their events", () => {
-  const event = (name: string, who: string, time_ms: number) => ({ name, time_ms, fields: { who } });
-  const found = schedulersFrom([
-    event("SchedulerBonded", "a", 1),
-    event("SchedulerBonded", "b", 2),
-    event("SchedulerPunished", "a", 3),
-    event("SchedulerLeaving", "b", 4),
-  ]);
-  expect(found).toEqual([
-    { account: "b", state: "leaving", sinceMs: 4, punished: 0 },
-    { account: "a", state: "bonded", sinceMs: 1, punished: 1 },
-  ]);
 });
 
 it("sums a provider's payments by day, and nothing else", () => {

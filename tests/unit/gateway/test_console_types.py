@@ -8,7 +8,7 @@ from offchain.devnet.paths import ROOT
 from offchain.gateway.api.openapi import document
 
 API = ROOT / "offchain" / "console" / "src" / "api"
-TYPES = (API / "types.ts", API / "monitoring_types.ts")
+TYPES = (API / "types.ts", API / "monitoring_types.ts", API / "matter_types.ts")
 _INTERFACE = re.compile(r"^export interface (\w+)(?: extends (\w+))? \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (\w+)\??: ", re.MULTILINE)
 GENERIC = {"ResourceAnswer", "Page"}

@@ -11,7 +11,18 @@ import icon from "../icon.svg";
 import { PageFailure } from "./PageFailure.tsx";
 import { Icon } from "./Icon.tsx";
 
-const EXPLORER = ["/blocks", "/extrinsics", "/accounts", "/tasks", "/leases", "/hosts", "/digests", "/search"];
+const EXPLORER = [
+  "/blocks",
+  "/extrinsics",
+  "/accounts",
+  "/tasks",
+  "/leases",
+  "/hosts",
+  "/challenges",
+  "/disputes",
+  "/digests",
+  "/search",
+];
 
 const PAGES: readonly { path: string; name: string; also?: readonly string[] }[] = [
   { path: "/", name: "Explorer", also: EXPLORER },

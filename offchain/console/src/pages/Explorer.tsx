@@ -24,7 +24,8 @@ export function Explorer() {
   return (
     <>
       <Heading title="Explorer" aside={<Live state={stream} />}>
-        Blocks, tasks, leases, hosts and every coin of the network.
+        Blocks, tasks, leases, hosts and every coin of the network, with the <a href="/challenges">challenges</a> of
+        hosts and the <a href="/disputes">disputes</a> about results.
       </Heading>
       <ul class="tiles" aria-label="The network now">
         <Tile name="Last final block">{blocks.data === null ? "…" : blocks.data.as_of.number}</Tile>

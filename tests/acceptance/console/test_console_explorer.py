@@ -231,7 +231,8 @@ def _paths(gateway: ConsoleGateway) -> list[str]:
     task, lease = gateway.task_in("Settled")
     of_records = [f"/tasks/{task.task}", f"/leases/{lease.lease}", f"/hosts/{HOSTS[2]}", f"/accounts/{task.tenant}"]
     of_records += [f"/accounts/{task.tenant}?tab=events", f"/digests/{task.manifest_digest}", "/blocks/50"]
-    lists = ["/", "/blocks", "/tasks", "/hosts", "/search?q=7", "/search?q=x!", "/nothing"]
+    of_records += ["/challenges/1", f"/disputes/{gateway.disputed}", f"/hosts/{HOSTS[0]}"]
+    lists = ["/challenges", "/disputes", "/", "/blocks", "/tasks", "/hosts", "/search?q=7", "/search?q=x!", "/nothing"]
     return [*of_records, *lists, "/market", "/launch", f"/provider?account={ALICE.address}", "/operator", "/account"]
 
 

@@ -63,6 +63,9 @@ async def test_a_dispute_has_its_evidence_stakes_and_juries(here: Console, gatew
     await expect(page.get_by_role("table", name="Stakes").get_by_role("row", name=re.compile("20 GTY"))).to_be_visible()
     await expect(page.get_by_role("table", name="Votes of jury 2, on appeal 1").locator("tbody tr")).to_have_count(3)
     await expect(page.locator(".timeline li").last).to_contain_text("The dispute is closed: rejected")
+    await here.go(f"/tasks/{gateway.disputed}")
+    await page.get_by_role("link", name="Evidence, jury and votes of its dispute").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text(f"Dispute about task {gateway.disputed}")
 
 
 async def test_a_search_finds_challenges_disputes_and_digests(here: Console, gateway: ConsoleGateway) -> None:

@@ -96,7 +96,7 @@ function causePath(fields: Readonly<Record<string, unknown>>): string | null {
 function Causes(props: { of: ScoreChange }) {
   if (props.of.causes.length === 0) return <span class="muted">not in the index</span>;
   return (
-    <ul>
+    <ul class="links">
       {props.of.causes.map((event) => {
         const path = causePath(event.fields);
         return <li key={event.id}>{path === null ? eventText(event) : <a href={path}>{eventText(event)}</a>}</li>;

@@ -96,11 +96,9 @@ class NodeRecordsApi:
         async with self._access.use() as port:
             head, as_of = await final_block(port)
             chain, account = GantryChain(port), asked.account
-            host, tenant, faults = await asyncio.gather(
-                chain.read(storage.reputation_host_scores, account, at=head.hash),
-                chain.read(storage.reputation_tenant_scores, account, at=head.hash),
-                chain.read(storage.reputation_provider_faults, account, at=head.hash),
-            )
+            host = await chain.read(storage.reputation_host_scores, account, at=head.hash)
+            tenant = await chain.read(storage.reputation_tenant_scores, account, at=head.hash)
+            faults = await chain.read(storage.reputation_provider_faults, account, at=head.hash)
         if host is None and tenant is None and faults is None:
             raise NotFound(
                 f"The chain has no evidence about {account} in block {head.number}.",

@@ -50,13 +50,15 @@ def read_block(block: Block) -> BlockRows:
     number, time_ms = block.ref.number, block.timestamp_ms
     events, indexed = [], []
     fees: dict[int, Mapping[str, Any]] = {}
+    signers: dict[int | None, str | None] = {inclusion.index: inclusion.signer for inclusion in block.inclusions}
     for place, event in enumerate(block.events):
         text = pack(event.fields)
         fields = unpack(text)
         events.append(
             EventRow(number, place, event.extrinsic, event.pallet, event.name, text, _event_failure(event, block))
         )
-        indexed.append(IndexedEvent(number, place, time_ms, event.pallet, event.name, fields, text))
+        signer = signers.get(event.extrinsic)
+        indexed.append(IndexedEvent(number, place, time_ms, event.pallet, event.name, fields, text, signer))
         if event.name == "TransactionFeePaid" and event.extrinsic is not None:
             fees[event.extrinsic] = fields
     extrinsics = [
@@ -85,9 +87,9 @@ def read_block(block: Block) -> BlockRows:
     return BlockRows(row, extrinsics, events, indexed)
 
 
-def indexed_event(row: EventRow, time_ms: int) -> IndexedEvent:
+def indexed_event(row: EventRow, time_ms: int, signer: str | None) -> IndexedEvent:
     """Return a stored event as input of the derivation."""
-    return IndexedEvent(row.block, row.place, time_ms, row.pallet, row.name, unpack(row.fields), row.fields)
+    return IndexedEvent(row.block, row.place, time_ms, row.pallet, row.name, unpack(row.fields), row.fields, signer)
 
 
 def _event_failure(event: ChainEvent, block: Block) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from offchain.indexer import coin_moves
+from offchain.indexer import coin_moves, matters, scheduler_conduct
 from offchain.indexer.derive_values import IndexedEvent, RowLookup, text_of
 from offchain.indexer.event_fold import (
     LeaseAmounts,
@@ -48,8 +48,10 @@ def derive(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
         held = get(LeaseRow, lease) if isinstance(lease, int) else None
         if held is not None:
             mentioned[held.host] = None
-    rule = _RULES.get(seen.pallet)
-    if rule is not None:
+        challenge = matters.challenge_of(fields)
+        if challenge is not None:
+            mentioned[matters.challenge_subject(challenge)] = None
+    for rule in _RULES.get(seen.pallet, ()):
         for row in rule(seen, get):
             if isinstance(row, BillRow):
                 mentioned[row.host] = None
@@ -333,11 +335,12 @@ def _reputation(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
         yield replace(host, score_ppm=seen.fields["score_ppm"])
 
 
-_RULES: Mapping[str, Callable[[IndexedEvent, RowLookup], Iterator[Row]]] = {
-    "Tasks": _tasks,
-    "Leases": _leases,
-    "Hosts": _hosts,
-    "Reputation": _reputation,
-    "Balances": coin_moves.balances,
-    "TransactionPayment": coin_moves.fees,
+_RULES: Mapping[str, tuple[Callable[[IndexedEvent, RowLookup], Iterator[Row]], ...]] = {
+    "Tasks": (_tasks, scheduler_conduct.conduct),
+    "Leases": (_leases,),
+    "Hosts": (_hosts,),
+    "Reputation": (_reputation,),
+    "Verification": (matters.verification,),
+    "Balances": (coin_moves.balances, scheduler_conduct.bonds),
+    "TransactionPayment": (coin_moves.fees,),
 }

@@ -11,7 +11,10 @@ from offchain.indexer.rows import R
 
 @dataclass(frozen=True, slots=True)
 class IndexedEvent:
-    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is stored."""
+    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is stored.
+
+    `signer`: of the extrinsic that caused it; None if nobody signed one, or an older release has stored it.
+    """
 
     block: int
     place: int
@@ -20,6 +23,7 @@ class IndexedEvent:
     name: str
     fields: Mapping[str, Any]
     text: str
+    signer: str | None = None
 
 
 class RowLookup(Protocol):

@@ -33,7 +33,7 @@ class DerivedTables:
         mentions = self._projection.appended.get(MentionRow, ())
         subjects = {row.subject for row in mentions if isinstance(row, MentionRow)}
         registered = {key[0] for key in self._projection.changed.get(HostRow, ())}
-        return {subject for subject in subjects if not subject.isdecimal()}, registered
+        return {subject for subject in subjects if subject.isalnum() and not subject.isdecimal()}, registered
 
     def write(self, first: int, last: int) -> None:
         """Store the rows that were derived; the events are those of blocks from `first` to `last`.

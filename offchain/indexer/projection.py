@@ -8,9 +8,10 @@ from typing import Any
 
 from offchain.indexer.derive import derive
 from offchain.indexer.derive_values import IndexedEvent
+from offchain.indexer.matter_rows import EvidenceRow, SchedulerPenaltyRow
 from offchain.indexer.rows import BillRow, MentionRow, MovementRow, R, Row, TransferRow
 
-APPENDED: tuple[type[Row], ...] = (BillRow, TransferRow, MovementRow, MentionRow)
+APPENDED: tuple[type[Row], ...] = (BillRow, TransferRow, MovementRow, MentionRow, EvidenceRow, SchedulerPenaltyRow)
 """Derived tables whose rows never change."""
 
 

@@ -13,9 +13,9 @@ from offchain.indexer.database import IndexDatabase
 from offchain.indexer.derived_tables import DerivedTables
 from offchain.indexer.host_states import HostStates
 from offchain.indexer.partitions import partition_name, partitions
-from offchain.indexer.rows import DERIVED_ROWS, MentionRow
+from offchain.indexer.rows import MentionRow
 from offchain.indexer.status import last_block
-from offchain.indexer.tables import DERIVED_VERSION, NEXT_METADATA, NEXT_TABLES, TABLES, index_name
+from offchain.indexer.tables import DERIVED_ROWS, DERIVED_VERSION, NEXT_METADATA, NEXT_TABLES, TABLES, index_name
 from offchain.indexer.verification import event_page
 
 _STEP_EVENTS = 2_000

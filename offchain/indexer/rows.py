@@ -250,7 +250,10 @@ class MovementRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class MentionRow(Row):
-    """A reference from an event to a task (`subject` is its number) or to an account (its address)."""
+    """A reference from an event to a task (`subject`: its number), an account (its address) or a challenge.
+
+    The subject of a challenge is that of :func:`offchain.indexer.matters.challenge_subject`.
+    """
 
     TABLE = "mentions"
     KEY = ("subject", "block", "place")
@@ -261,17 +264,6 @@ class MentionRow(Row):
 
 CHAIN_ROWS: tuple[type[Row], ...] = (BlockRow, ExtrinsicRow, EventRow)
 """Tables that only the chain can fill."""
-DERIVED_ROWS: tuple[type[Row], ...] = (
-    TaskRow,
-    LeaseRow,
-    HostRow,
-    BillRow,
-    TransferRow,
-    AccountRow,
-    MovementRow,
-    MentionRow,
-)
-"""Tables that are derived from the events, and can be rebuilt from them."""
 PARTITIONED_ROWS: tuple[type[Row], ...] = (ExtrinsicRow, EventRow, MentionRow)
 """Tables of which retention removes old blocks; in PostgreSQL they are partitioned by `block`."""
 PARTITION_BLOCKS = 100_000

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from offchain.indexer import meta
 from offchain.indexer.database import IndexDatabase, IndexFault
-from offchain.indexer.rows import BlockRow
-from offchain.indexer.tables import READABLE_DERIVED, READABLE_SCHEMA
+from offchain.indexer.rows import BlockRow, MetaRow
+from offchain.indexer.tables import MATTERS_DERIVED, READABLE_DERIVED, READABLE_SCHEMA, columns
 from offchain.ports import BlockRef
 
 
@@ -85,6 +85,30 @@ def _no_index(db: IndexDatabase) -> IndexFault:
     return IndexFault(f"There is no index in {db.name} yet.", "Start one with gantry worker indexer.", code="no_index")
 
 
+def has_matters(db: IndexDatabase) -> bool:
+    """Whether the derived tables of an index that may be read have challenges, disputes and schedulers."""
+    found = db.rows(MetaRow, columns(MetaRow).name == meta.DERIVED)
+    return bool(found) and int(found[0].value) >= MATTERS_DERIVED
+
+
+def require_matters(db: IndexDatabase) -> None:
+    """Raise IndexFault while the derived tables have no challenges, disputes and schedulers yet."""
+    if not has_matters(db):
+        raise _is_derived_again(db)
+
+
+def _is_derived_again(db: IndexDatabase) -> IndexFault:
+    status = index_status(db)
+    done = ""
+    if status.rederived_to is not None:
+        done = f": block {max(0, status.rederived_to)} of {status.last_block} is done"
+    return IndexFault(
+        f"The index {db.name} is being brought to the form of this release{done}.",
+        "Wait for gantry worker indexer; its log and gantry history status show how far it is.",
+        code="index_busy",
+    )
+
+
 def unusable(db: IndexDatabase) -> IndexFault | None:
     """Return why the index may not be read; None if it may."""
     found = meta.read_meta(db)
@@ -93,15 +117,7 @@ def unusable(db: IndexDatabase) -> IndexFault | None:
     if meta.is_newer(found):
         return newer_release(db)
     if int(found["schema"]) < READABLE_SCHEMA or int(found.get(meta.DERIVED, 0)) < READABLE_DERIVED:
-        status = index_status(db)
-        done = ""
-        if status.rederived_to is not None:
-            done = f": block {max(0, status.rederived_to)} of {status.last_block} is done"
-        return IndexFault(
-            f"The index {db.name} is being brought to the form of this release{done}.",
-            "Wait for gantry worker indexer; its log and gantry history status show how far it is.",
-            code="index_busy",
-        )
+        return _is_derived_again(db)
     if meta.HALTED in found:
         return IndexFault(
             f"The index {db.name} is not answered from: its indexer found that the node serves something else. "

@@ -9,15 +9,23 @@ from typing import Any, Final, TypeAlias, get_args, get_type_hints
 from sqlalchemy import BigInteger, Column, ColumnCollection, Dialect, Index, Integer, MetaData, Numeric, Table, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from offchain.indexer.matter_rows import MATTER_ROWS
 from offchain.indexer.notification_rows import NOTIFICATION_ROWS
 from offchain.indexer.rows import (
     CHAIN_ROWS,
-    DERIVED_ROWS,
     PARTITIONED_ROWS,
+    AccountRow,
+    BillRow,
     CoinAmount,
+    HostRow,
+    LeaseRow,
+    MentionRow,
     MetaRow,
+    MovementRow,
     OrderedAmount,
     Row,
+    TaskRow,
+    TransferRow,
 )
 from offchain.indexer.sign_in_rows import SIGN_IN_ROWS
 from offchain.indexer.state_rows import STATE_ROWS
@@ -26,10 +34,24 @@ SCHEMA_VERSION: Final = 9
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
 READABLE_SCHEMA: Final = 9
 """Oldest revision whose tables have all columns that this release reads."""
-DERIVED_VERSION: Final = 4
+DERIVED_VERSION: Final = 5
 """Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""
 READABLE_DERIVED: Final = 4
-"""Oldest version of the derived tables that have all columns that this release reads."""
+"""Oldest version of the derived tables that have all columns that this release reads, those of new tables apart."""
+MATTERS_DERIVED: Final = 5
+"""First version of the derived tables with challenges, disputes and schedulers; what reads them asks for it."""
+DERIVED_ROWS: Final[tuple[type[Row], ...]] = (
+    TaskRow,
+    LeaseRow,
+    HostRow,
+    BillRow,
+    TransferRow,
+    AccountRow,
+    MovementRow,
+    MentionRow,
+    *MATTER_ROWS,
+)
+"""Tables that are derived from the events, and can be rebuilt from them."""
 
 
 class CoinAmountType(TypeDecorator[int]):

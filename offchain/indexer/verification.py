@@ -7,13 +7,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 
+from sqlalchemy import select
+
 from offchain.indexer.block_rows import indexed_event
 from offchain.indexer.database import IndexDatabase, IndexFault
 from offchain.indexer.derive_values import IndexedEvent
 from offchain.indexer.projection import APPENDED, Projection
-from offchain.indexer.rows import DERIVED_ROWS, BlockRow, EventRow, Row
+from offchain.indexer.rows import BlockRow, EventRow, ExtrinsicRow, Row
 from offchain.indexer.status import events_pruned, index_status
-from offchain.indexer.tables import DERIVED_VERSION, column_names, columns
+from offchain.indexer.tables import DERIVED_ROWS, DERIVED_VERSION, column_names, columns
 
 _MODULUS = 1 << 256
 _PAGE_BLOCKS = 1_000
@@ -93,7 +95,17 @@ def event_page(db: IndexDatabase, after: int, most_events: int) -> tuple[list[In
         if events >= most_events:
             break
     rows = db.rows(EventRow, event.block > after, event.block <= one.number)
-    return [indexed_event(row, times[row.block]) for row in rows], one.number
+    signers = _signers(db, after, one.number)
+    return [indexed_event(row, times[row.block], signers.get((row.block, row.extrinsic))) for row in rows], one.number
+
+
+def _signers(db: IndexDatabase, after: int, last: int) -> dict[tuple[int, int | None], str]:
+    """Return the signers of the extrinsics of blocks after `after` up to `last`, by block and index."""
+    extrinsic = columns(ExtrinsicRow)
+    statement = select(extrinsic.block, extrinsic.place, extrinsic.signer).where(
+        extrinsic.block > after, extrinsic.block <= last, extrinsic.signer.is_not(None)
+    )
+    return {(block, place): signer for block, place, signer in db.execute(statement)}
 
 
 def _event_pages(db: IndexDatabase, progress: Progress) -> Iterator[list[IndexedEvent]]:

@@ -16,9 +16,9 @@ from offchain.indexer.market_prices import SAMPLE_MS, sample_prices
 from offchain.indexer.partitions import PartitionedTable
 from offchain.indexer.rederivation import Rederivation
 from offchain.indexer.retention import Retention
-from offchain.indexer.rows import DERIVED_ROWS, PARTITION_BLOCKS, BlockRow, EventRow, ExtrinsicRow
+from offchain.indexer.rows import PARTITION_BLOCKS, BlockRow, EventRow, ExtrinsicRow
 from offchain.indexer.status import IndexStatus, cursor, events_pruned, index_status, newer_release
-from offchain.indexer.tables import DERIVED_VERSION, METADATA, SCHEMA_VERSION, TABLES
+from offchain.indexer.tables import DERIVED_ROWS, DERIVED_VERSION, METADATA, SCHEMA_VERSION, TABLES
 from offchain.ports import Block, BlockRef, ItemDocumentation
 
 

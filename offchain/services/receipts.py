@@ -49,7 +49,7 @@ async def fetch(host: ReceiptSource, lease: LeaseOfTask) -> SignedReceipt:
         signed = SignedReceipt.decode(data)
     except WireError as error:
         raise HostMisbehaved(f"the host's receipt is malformed: {error}") from None
-    if not verify(ss58.decode(lease.record.host), "ed25519", signed.receipt.host_payload, signed.signature):
+    if not is_signed_by(lease.record.host, signed):
         raise HostMisbehaved("the receipt is not signed with the host's key. It proves nothing; do not pay by it")
     if signed.receipt.lease != lease.id:
         raise HostMisbehaved(f"the host sent a receipt of lease {signed.receipt.lease}, not of {lease.id}")
@@ -59,7 +59,16 @@ async def fetch(host: ReceiptSource, lease: LeaseOfTask) -> SignedReceipt:
 async def fetch_checked(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> CheckedReceipt:
     """Return the newest receipt of a lease, compared with the chain. Raises as :func:`fetch`."""
     signed = await fetch(host, lease)
-    at = (await chain.port.finalized_head()).hash
+    return await compared(signed, chain, lease, (await chain.port.finalized_head()).hash)
+
+
+def is_signed_by(host: str, signed: SignedReceipt) -> bool:
+    """Whether a receipt is signed with the key of this host."""
+    return verify(ss58.decode(host), "ed25519", signed.receipt.host_payload, signed.signature)
+
+
+async def compared(signed: SignedReceipt, chain: GantryChain, lease: LeaseOfTask, at: bytes) -> CheckedReceipt:
+    """Return a receipt, compared with the chain in the block with this hash. Its host's signature is not verified."""
     now = await chain.lease(lease.id, at) or lease
     facts = LeaseFacts(
         genesis_hash=await chain.port.genesis_hash(),

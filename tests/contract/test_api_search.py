@@ -97,7 +97,7 @@ async def test_a_search_makes_a_fixed_number_of_look_ups(api):
         with api.db.snapshot():
             search(api.db, ask.SearchText(q=text))
         selects = [one for one in statements if one.startswith("SELECT")]
-        assert len(selects) <= 10, selects
+        assert len(selects) <= 11, selects
         assert all(
             "WHERE" in one and "LIMIT" in one
             for one in selects

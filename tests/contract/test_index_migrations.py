@@ -20,8 +20,8 @@ from offchain.indexer.block_rows import read_block
 from offchain.indexer.database import IndexFault
 from offchain.indexer.engines import open_index
 from offchain.indexer.partitions import partitions
-from offchain.indexer.rows import CHAIN_ROWS, DERIVED_ROWS, PARTITIONED_ROWS, EventRow, ExtrinsicRow, TransferRow
-from offchain.indexer.tables import METADATA, SCHEMA_VERSION, TABLES
+from offchain.indexer.rows import CHAIN_ROWS, PARTITIONED_ROWS, EventRow, ExtrinsicRow, TransferRow
+from offchain.indexer.tables import DERIVED_ROWS, METADATA, SCHEMA_VERSION, TABLES
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
 from tests.support.history_blocks import BLOCK_MS, GENESIS, History

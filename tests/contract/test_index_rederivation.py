@@ -16,9 +16,10 @@ from offchain.errors import StoreStuck
 from offchain.indexer import queries
 from offchain.indexer.database import IndexFault
 from offchain.indexer.engines import open_index
-from offchain.indexer.rows import DERIVED_ROWS, BlockRow, MentionRow, TaskRow
+from offchain.indexer.rows import BlockRow, MentionRow, TaskRow
 from offchain.indexer.service import follow
 from offchain.indexer.status import index_status
+from offchain.indexer.tables import DERIVED_ROWS
 from offchain.indexer.verification import replayed_digest, stored_digest
 from offchain.indexer.writer import IndexWriter
 from tests.support.examples import examples

@@ -18,6 +18,8 @@ from offchain.indexer.rows import HostRow, LeaseRow, TaskRow
 from offchain.indexer.sign_in_rows import SessionRow
 from offchain.indexer.state_rows import DeviceRow, GenesisBalanceRow, OfferRow
 from offchain.indexer.tables import TABLES, columns
+from offchain.schema.chain_types import _generated_chain as gen
+from tests.support import matter_blocks
 from tests.support.chain_records import GTY, ask, device, host_record, hosts_params, tasks_params
 from tests.support.history_blocks import HOSTS, PROVIDERS, History
 from tests.support.index_rig import opened
@@ -26,6 +28,11 @@ from tests.support.signing_chain import FakeSigningChain
 ALICE, BOB = from_uri("//Alice"), from_uri("//Bob")
 MARKUP = "<img src=x onerror=\"window.owned='yes'\">"
 """What a stranger may give as a model, a region or a name."""
+_NOTHING = gen.Beta(0, 0)
+REPUTATION = gen.HostScore(
+    gen.Beta(8_000_000, 1_000_000), *[_NOTHING] * 4, gen.Sla(7_200_000, 3_600_000), settled_leases=9, updated_at=1_000
+)
+"""The reputation of the first host on the chain."""
 
 
 @dataclass
@@ -37,6 +44,8 @@ class ConsoleGateway:
     index: Any
     history: History
     chain: FakeSigningChain
+    disputed: int
+    """The task whose dispute was rejected on appeal."""
 
     def grow(self, blocks: int = 1) -> int:
         """Write more blocks, and return their last number."""
@@ -82,6 +91,12 @@ def _hosts() -> tuple[list[OfferRow], list[DeviceRow]]:
     return [row for one in found for row in offer_rows(one)], [row for one in found for row in device_rows(one)]
 
 
+def _settled(db: Any) -> tuple[TaskRow, LeaseRow]:
+    """Return the last task that is settled, and a lease of it."""
+    task = [row for row in db.rows(TaskRow) if row.state == "Settled"][-1]
+    return task, next(row for row in db.rows(LeaseRow) if row.task == task.task)
+
+
 @asynccontextmanager
 async def console_gateway(folder: Path, relay: RelaySockets | None = None) -> AsyncIterator[ConsoleGateway]:
     """Serve the console for the length of the block; the index is in `folder`. `relay`: for pages; None: no relay."""
@@ -89,6 +104,14 @@ async def console_gateway(folder: Path, relay: RelaySockets | None = None) -> As
     db, index = opened(address)
     history = History(5)
     index.add(list(history.blocks(60)))
+    disputed, accused = _settled(db)
+    stories = [
+        matter_blocks.passed(0, HOSTS[0], PROVIDERS[0]),
+        matter_blocks.failed(1, HOSTS[1], matter_blocks.MEMBERS[0]),
+        matter_blocks.appealed(disputed.task, accused.lease, disputed.tenant, PROVIDERS[0]),
+        [matter_blocks.bonded()],
+    ]
+    index.add(list(matter_blocks.blocks_after(history, *stories)))
     store_genesis_balances(db, [GenesisBalanceRow(one.address, 10**15, 0) for one in (ALICE, BOB)])
     offers, devices = _hosts()
     db.upsert(OfferRow, offers)
@@ -99,6 +122,7 @@ async def console_gateway(folder: Path, relay: RelaySockets | None = None) -> As
     chain.constants["Balances", "ExistentialDeposit"] = 10**9
     chain.storage["Hosts", "Params"][()] = hosts_params()
     chain.storage["Tasks", "Params"][()] = tasks_params()
+    chain.storage["Reputation", "HostScores"][HOSTS[0],] = REPUTATION.encode()
     await chain.produce(2)
     port = free()
     settings = ApiSettings(
@@ -112,6 +136,6 @@ async def console_gateway(folder: Path, relay: RelaySockets | None = None) -> As
     )
     try:
         async with ApiServer(settings, lambda: chain, relay).listening() as url:
-            yield ConsoleGateway(url, db, index, history, chain)
+            yield ConsoleGateway(url, db, index, history, chain, disputed.task)
     finally:
         db.close()

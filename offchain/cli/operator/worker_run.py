@@ -42,6 +42,7 @@ def metrics_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options --metrics and --restart-by; :func:`metrics_address` reads both."""
     return _metrics(_restart_by(command))
 
+
 challenge_budget_option = click.option(
     "--challenge-budget",
     "budget",

@@ -15,6 +15,10 @@ import "./style/index.css";
 const AccountCoins = lazy(() => import("./pages/AccountCoins.tsx").then((page) => page.AccountCoins));
 const LeasePage = lazy(() => import("./pages/Lease.tsx").then((page) => page.LeasePage));
 const HostPage = lazy(() => import("./pages/Host.tsx").then((page) => page.HostPage));
+const ChallengePage = lazy(() => import("./pages/Challenge.tsx").then((page) => page.ChallengePage));
+const Challenges = lazy(() => import("./pages/Challenge.tsx").then((page) => page.Challenges));
+const DisputePage = lazy(() => import("./pages/Dispute.tsx").then((page) => page.DisputePage));
+const Disputes = lazy(() => import("./pages/Dispute.tsx").then((page) => page.Disputes));
 const Hosts = lazy(() => import("./pages/Host.tsx").then((page) => page.Hosts));
 const StatePage = lazy(() => import("./pages/State.tsx").then((page) => page.StatePage));
 const MarketPage = lazy(() => import("./pages/Market.tsx").then((page) => page.MarketPage));
@@ -40,6 +44,10 @@ function Console() {
             <Route path="/leases/:lease" component={LeasePage} />
             <Route path="/hosts" component={Hosts} />
             <Route path="/hosts/:host" component={HostPage} />
+            <Route path="/challenges" component={Challenges} />
+            <Route path="/challenges/:challenge" component={ChallengePage} />
+            <Route path="/disputes" component={Disputes} />
+            <Route path="/disputes/:task" component={DisputePage} />
             <Route path="/digests/:digest" component={Digest} />
             <Route path="/search" component={Search} />
             <Route path="/state" component={StatePage} />

@@ -97,20 +97,6 @@ describe("problems of a network", () => {
   });
 });
 
-it("folds schedulers from their events", () => {
-  const event = (name: string, who: string, time_ms: number) => ({ name, time_ms, fields: { who } });
-  const found = schedulersFrom([
-    event("SchedulerBonded", "a", 1),
-    event("SchedulerBonded", "b", 2),
-    event("SchedulerPunished", "a", 3),
-    event("SchedulerLeaving", "b", 4),
-  ]);
-  expect(found).toEqual([
-    { account: "b", state: "leaving", sinceMs: 4, punished: 0 },
-    { account: "a", state: "bonded", sinceMs: 1, punished: 1 },
-  ]);
-});
-
 it("sums a provider's payments by day, and nothing else", () => {
   const day = Date.UTC(2026, 10, 27);
   const movement = (time_ms: number, category: string, free_change: string | null) => ({

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
+from sqlalchemy import ColumnElement
 
 from offchain.errors import OurError
 from offchain.gateway.api import models
@@ -39,6 +40,13 @@ def not_found(db: IndexDatabase, name: str) -> NotFound:
     last = last_block(db)
     upto = "and has no block" if last is None else f"up to block {last.number}"
     return NotFound(f"There is no {name} in the index {upto}.", "Check the number, or wait for a later final block.")
+
+
+def equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:
+    """Return conditions that columns have these values; None does not restrict."""
+    return [
+        column == (int(value) if isinstance(value, bool) else value) for column, value in chosen if value is not None
+    ]
 
 
 def plain(row: Row) -> dict[str, Any]:

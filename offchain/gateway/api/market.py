@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import select
 
 from offchain.gateway.api import market_models, models
 from offchain.gateway.api import parameters as ask
-from offchain.gateway.api.answers import as_of, page_answer, plain
+from offchain.gateway.api.answers import as_of, equal, page_answer, plain
 from offchain.gateway.api.parameters import encode_cursor
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.market_prices import median_price, model_offers
@@ -26,7 +26,7 @@ _SORTED_BY: Final = {"price": "price", "reputation": "score_ppm"}
 
 def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[market_models.OfferResource]:
     request, offer = asked.page(), columns(OfferRow)
-    conditions = _equal(
+    conditions = equal(
         (offer.status, None if asked.status == _ANY_STATUS else asked.status),
         (offer.model, asked.model),
         (offer.region, asked.region),
@@ -55,7 +55,7 @@ def offers(db: IndexDatabase, asked: ask.OfferList) -> models.Page[market_models
 def devices(db: IndexDatabase, asked: ask.DeviceList) -> models.Page[market_models.DeviceResource]:
     request, device = asked.page(), columns(DeviceRow)
     chosen = ((device.host, asked.host), (device.model, asked.model), (device.simulated, asked.simulated))
-    conditions = _equal(*chosen)
+    conditions = equal(*chosen)
     if asked.provider is not None:
         host = columns(HostRow)
         conditions.append(device.host.in_(select(host.host).where(host.provider == asked.provider)))
@@ -72,7 +72,7 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_model
     """Return a page of models."""
     request, offer = asked.page(), columns(OfferRow)
     conditions = [
-        *_equal((offer.simulated, asked.simulated)),
+        *equal((offer.simulated, asked.simulated)),
         *after_key((offer.model, offer.simulated), request),
     ]
     found = model_offers(db, conditions, request.limit)
@@ -91,13 +91,6 @@ def market(db: IndexDatabase, asked: ask.MarketList) -> models.Page[market_model
     ]
     after = encode_cursor((found[-1].model, found[-1].simulated)) if len(found) == request.limit else None
     return models.Page[market_models.MarketResource](as_of=as_of(db), data=made, next=after)
-
-
-def _equal(*chosen: tuple[ColumnElement[Any], object]) -> list[ColumnElement[bool]]:
-    """Return conditions that columns have these values; None does not restrict."""
-    return [
-        column == (int(value) if isinstance(value, bool) else value) for column, value in chosen if value is not None
-    ]
 
 
 def _outdated(db: IndexDatabase, hosts: Iterable[str]) -> set[str]:

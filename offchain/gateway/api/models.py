@@ -138,7 +138,7 @@ class EventResource(AnsweredModel):
     )
 
 
-SearchKind = Literal["block", "extrinsic", "event", "task", "lease", "host", "account"]
+SearchKind = Literal["block", "extrinsic", "event", "task", "lease", "host", "account", "challenge", "dispute"]
 
 
 class SearchMatchResource(AnsweredModel):

@@ -1,4 +1,4 @@
-"""Resources that are read from a node: the billing terms of a task, and the arguments of a call."""
+"""Resources that are read from a node: terms of tasks, validators, reputation, and the arguments of calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from offchain.gateway.api.answers import NotFound
 from offchain.gateway.api.chain_access import ChainAccess, SigningChain, final_block
 from offchain.gateway.api.history import exact
 from offchain.gateway.api.models import ResourceAnswer
-from offchain.schema.chain_types._generated_chain import BillingUnit
+from offchain.gateway.api.parameters import BadParameter
+from offchain.gateway.api.receipt_models import ReceiptBody, ReceiptCheckResource
+from offchain.gateway.api.reputation_models import ReputationOf, ReputationResource
+from offchain.gateway.api.reputation_records import reputation_of
+from offchain.schema.chain_types._generated_chain import BillingUnit, storage
+from offchain.schema.protocol.fields import WireError, canonical_json
+from offchain.schema.protocol.receipt import SignedReceipt
+from offchain.services.receipts import compared, is_signed_by
 
 MOST_EXTRINSIC_BYTES: Final = 128 * 1024
 """Bytes of an extrinsic whose arguments are decoded: more than the largest manifest needs."""
@@ -84,6 +91,53 @@ class NodeRecordsApi:
         rows = [made.ValidatorResource(account=name, disabled=place in off) for place, name in enumerate(names or ())]
         data = made.ValidatorList(session=session or 0, validators=rows)
         return ResourceAnswer[made.ValidatorList](as_of=as_of, data=data)
+
+    async def reputation(self, asked: ReputationOf) -> ResourceAnswer[ReputationResource]:
+        """Return the reputation of an account at the last final block. Raises NotFound without any evidence."""
+        async with self._access.use() as port:
+            head, as_of = await final_block(port)
+            chain, account = GantryChain(port), asked.account
+            host = await chain.read(storage.reputation_host_scores, account, at=head.hash)
+            tenant = await chain.read(storage.reputation_tenant_scores, account, at=head.hash)
+            faults = await chain.read(storage.reputation_provider_faults, account, at=head.hash)
+        if host is None and tenant is None and faults is None:
+            raise NotFound(
+                f"The chain has no evidence about {account} in block {head.number}.",
+                "Hosts and tenants have some after their first lease, providers after a fault.",
+            )
+        data = reputation_of(account, host, tenant, faults)
+        return ResourceAnswer[ReputationResource](as_of=as_of, data=data)
+
+    async def receipt(self, asked: ReceiptBody) -> ResourceAnswer[ReceiptCheckResource]:
+        """Compare a receipt with its lease at the last final block. Raises BadParameter, and NotFound."""
+        try:
+            signed = SignedReceipt.decode(canonical_json(asked.model_dump()))
+        except (WireError, ValueError) as error:
+            raise BadParameter("receipt", f"{error}.", "Give it as gantry task usage --json writes it.") from None
+        receipt = signed.receipt
+        async with self._access.use() as port:
+            head, as_of = await final_block(port)
+            chain = GantryChain(port)
+            lease = await chain.lease(receipt.lease, head.hash)
+            if lease is None:
+                raise NotFound(
+                    f"The chain has no record of lease {receipt.lease} in block {head.number}.",
+                    "Only the last lease of each pod is kept, until its task is pruned.",
+                )
+            checked = await compared(signed, chain, lease, head.hash)
+        data = ReceiptCheckResource(
+            lease=lease.id,
+            task=lease.task.id,
+            host=lease.record.host,
+            digest=receipt.digest.hex(),
+            seq=receipt.seq,
+            until_ms=receipt.until_ms,
+            final=receipt.final,
+            signed_by_host=is_signed_by(lease.record.host, signed),
+            agreed_by=checked.agreed_by,
+            problems=list(checked.problems),
+        )
+        return ResourceAnswer[ReceiptCheckResource](as_of=as_of, data=data)
 
     async def call(self, asked: made.CallOfExtrinsic) -> ResourceAnswer[made.ExtrinsicCallResource]:
         """Return the call of an extrinsic. Raises NotFound, and ExtrinsicTooLarge."""

@@ -184,8 +184,8 @@ class SearchText(Parameters):
         Field(
             min_length=1,
             max_length=80,
-            description="Number of a block, task or lease; BLOCK.INDEX of an event; hash of a block or extrinsic; "
-            "digest of a manifest or result; address or public key of an account or host.",
+            description="Number of a block, task, lease or challenge; BLOCK.INDEX of an event; hash of a block or "
+            "extrinsic; digest of a manifest, result, proof or evidence; address or public key of an account or host.",
         ),
     ]
 
@@ -311,15 +311,15 @@ class MovementsOfAccount(CsvListParameters):
 
 
 class EventChoice(Parameters):
-    """Which events. `name` needs `pallet`; `subject` is a task's number or an address."""
+    """Which events. `name` needs `pallet`; `subject` is a task's number, an address or `challenge:` and a number."""
 
     pallet: Annotated[Name | None, Field(description="Only events of this pallet.")] = None
     name: Annotated[Name | None, Field(description="Only events of this name; needs `pallet`.")] = None
     subject: Annotated[
         str | None,
         Field(
-            pattern="^([0-9]{1,19}|5[1-9A-HJ-NP-Za-km-z]{46,47})$",
-            description="Only events about this task (its number) or account (its address).",
+            pattern="^([0-9]{1,19}|challenge:[0-9]{1,19}|5[1-9A-HJ-NP-Za-km-z]{46,47})$",
+            description="Only events about this task (its number), account (its address) or challenge (`challenge:7`).",
         ),
     ] = None
 

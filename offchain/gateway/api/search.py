@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, select
 
 from offchain.adapters.keys import ss58
 from offchain.errors import BadKey
@@ -15,6 +15,7 @@ from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.answers import as_of
 from offchain.gateway.api.parameters import BadParameter
 from offchain.indexer.database import IndexDatabase
+from offchain.indexer.matter_rows import ChallengeRow, DisputeRow, EvidenceRow
 from offchain.indexer.rows import (
     AccountRow,
     BlockRow,
@@ -26,6 +27,7 @@ from offchain.indexer.rows import (
     R,
     TaskRow,
 )
+from offchain.indexer.status import has_matters
 from offchain.indexer.tables import columns
 
 MOST_OF_KIND: Final = 20
@@ -44,8 +46,8 @@ class NothingToSearch(BadParameter):
         super().__init__(
             "q",
             f"{text} is no number, hash, digest or address.",
-            "Give a block, task or lease number, BLOCK.INDEX of an event or extrinsic, 64 hex digits of a hash or "
-            "digest, or an address.",
+            "Give a block, task, lease or challenge number, BLOCK.INDEX of an event or extrinsic, 64 hex digits of a "
+            "hash or digest, or an address.",
         )
 
 
@@ -70,6 +72,11 @@ def _by_number(db: IndexDatabase, text: str) -> Matches:
         yield _task(task)
     for lease in _rows(db, LeaseRow, columns(LeaseRow).lease == number):
         yield _lease(lease)
+    if has_matters(db):
+        for challenge in _rows(db, ChallengeRow, columns(ChallengeRow).challenge == number):
+            yield _challenge(challenge)
+        for dispute in _rows(db, DisputeRow, columns(DisputeRow).task == number):
+            yield _dispute(dispute)
 
 
 def _by_event(db: IndexDatabase, text: str) -> Matches:
@@ -95,6 +102,12 @@ def _by_hash(db: IndexDatabase, text: str) -> Matches:
         yield _task(task)
     for lease in _rows(db, LeaseRow, columns(LeaseRow).result_digest == named):
         yield _lease(lease)
+    if has_matters(db):
+        for challenge in _rows(db, ChallengeRow, columns(ChallengeRow).answer_digest == named):
+            yield _challenge(challenge)
+        with_evidence = select(columns(EvidenceRow).task).where(columns(EvidenceRow).digest == named)
+        for dispute in _rows(db, DisputeRow, columns(DisputeRow).task.in_(with_evidence)):
+            yield _dispute(dispute)
     yield from _account(db, ss58.encode(bytes.fromhex(digits)))
 
 
@@ -142,6 +155,15 @@ def _task(row: TaskRow) -> models.SearchMatchResource:
 
 def _lease(row: LeaseRow) -> models.SearchMatchResource:
     return _match("lease", str(row.lease), f"/v1/leases/{row.lease}", row.state, None)
+
+
+def _challenge(row: ChallengeRow) -> models.SearchMatchResource:
+    path = f"/v1/challenges/{row.challenge}"
+    return _match("challenge", str(row.challenge), path, row.outcome or row.state, row.opened_block)
+
+
+def _dispute(row: DisputeRow) -> models.SearchMatchResource:
+    return _match("dispute", str(row.task), f"/v1/disputes/{row.task}", row.outcome or row.state, row.opened_block)
 
 
 def _match(kind: models.SearchKind, id_: str, path: str, about: str, block: int | None) -> models.SearchMatchResource:

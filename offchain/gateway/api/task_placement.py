@@ -9,7 +9,7 @@ from typing import Final, Literal
 from offchain.errors import CheckFailed
 from offchain.gateway.api import placement_models as made
 from offchain.gateway.api.answers import NotFound
-from offchain.gateway.api.chain_access import ChainAccess, final_block
+from offchain.gateway.api.chain_access import ChainAccess, SigningChain, final_block
 from offchain.gateway.api.models import BlockReference, ResourceAnswer
 from offchain.gateway.api.planner import PlacementPlanner
 from offchain.schema.chain_types.ids import lease_parts
@@ -25,7 +25,7 @@ _NO_SUCH_TASK: Final = "no_such_task"
 class TaskPlacementApi:
     """Explains placements. `schedulers`: URLs of schedulers that answer for their decisions."""
 
-    def __init__(self, access: ChainAccess, planner: PlacementPlanner, schedulers: Sequence[str]) -> None:
+    def __init__(self, access: ChainAccess[SigningChain], planner: PlacementPlanner, schedulers: Sequence[str]) -> None:
         self._access = access
         self._planner = planner
         self._schedulers = tuple(schedulers)

@@ -6,11 +6,20 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
-from offchain.gateway.api import manifest_models, node_models, placement_models, state_models, wallet_models
+from offchain.gateway.api import (
+    manifest_models,
+    node_models,
+    placement_models,
+    receipt_models,
+    reputation_models,
+    state_models,
+    wallet_models,
+)
 from offchain.gateway.api.action import LARGE_BODY, ApiAction, FileAnswer
 from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.parameters import NoParameters
 from offchain.gateway.api.templates import templates
+from offchain.schema.protocol.receipt import MAX_DOCUMENT
 
 WALLET_ACTIONS: Final = (
     ApiAction(
@@ -124,6 +133,26 @@ WALLET_ACTIONS: Final = (
         lambda api, _, asked: api.state.proof(asked),
         is_costly=True,
         budget="proof",
+    ),
+    ApiAction(
+        "GET",
+        "/v1/reputation/{account}",
+        "reputation",
+        "The reputation of a host, tenant or provider with its parts, at the last final block of the node.",
+        reputation_models.ReputationOf,
+        one_answer_of(reputation_models.ReputationResource),
+        lambda api, _, asked: api.records.reputation(asked),
+    ),
+    ApiAction(
+        "POST",
+        "/v1/receipts/check",
+        "check_receipt",
+        "Whether a receipt is signed by its host and agrees with the lease on the chain.",
+        receipt_models.ReceiptBody,
+        one_answer_of(receipt_models.ReceiptCheckResource),
+        lambda api, _, asked: api.records.receipt(asked),
+        budget="check",
+        most_body=MAX_DOCUMENT,
     ),
     ApiAction(
         "GET",

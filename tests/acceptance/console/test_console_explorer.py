@@ -251,7 +251,10 @@ def _paths(gateway: ConsoleGateway) -> list[str]:
     task, lease = gateway.task_in("Settled")
     of_records = [f"/tasks/{task.task}", f"/leases/{lease.lease}", f"/hosts/{HOSTS[2]}", f"/accounts/{task.tenant}"]
     of_records += [f"/accounts/{task.tenant}?tab=events", f"/digests/{task.manifest_digest}", "/blocks/50"]
+    of_records += ["/challenges/1", f"/disputes/{gateway.disputed}", f"/hosts/{HOSTS[0]}"]
     lists = [
+        "/challenges",
+        "/disputes",
         "/",
         "/blocks",
         "/tasks",

@@ -7,7 +7,8 @@ import pytest
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.indexer.block_rows import read_block
 from offchain.indexer.projection import Projection
-from offchain.indexer.rows import DERIVED_ROWS, BillRow, HostRow, LeaseRow, MentionRow, TaskRow, TransferRow
+from offchain.indexer.rows import BillRow, HostRow, LeaseRow, MentionRow, TaskRow, TransferRow
+from offchain.indexer.tables import DERIVED_ROWS
 from offchain.ports import Block, BlockRef, ChainEvent
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.history_blocks import HOSTS, PROVIDERS, TENANTS, History

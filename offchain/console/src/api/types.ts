@@ -67,7 +67,7 @@ export interface Event {
 }
 
 export interface SearchMatch {
-  kind: "block" | "extrinsic" | "event" | "task" | "lease" | "host" | "account";
+  kind: "block" | "extrinsic" | "event" | "task" | "lease" | "host" | "account" | "challenge" | "dispute";
   id: string;
   path: string;
   about: string;

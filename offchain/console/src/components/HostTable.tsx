@@ -1,5 +1,6 @@
 import type { Loaded } from "../api/hooks.ts";
 import type { Host, Page } from "../api/types.ts";
+import { percent } from "../lib/matters.ts";
 import { hostPhrase } from "../lib/states.ts";
 import { PageTable } from "./DataTable.tsx";
 import { Address, Amount, Status, Time } from "./parts.tsx";
@@ -26,7 +27,7 @@ export function HostTable(props: {
         {
           title: "Reputation",
           right: true,
-          cell: (row) => (row.score_ppm === null ? "no rating" : `${(row.score_ppm / 10_000).toFixed(1)} %`),
+          cell: (row) => (row.score_ppm === null ? "no rating" : percent(row.score_ppm)),
         },
         { title: "Leases", right: true, minor: true, cell: (row) => row.leases },
         { title: "Earned", right: true, cell: (row) => <Amount value={row.earned} digits={4} /> },

@@ -18,6 +18,8 @@ const EXPLORER = [
   "/tasks",
   "/leases",
   "/hosts",
+  "/challenges",
+  "/disputes",
   "/digests",
   "/search",
   "/state",

@@ -1,5 +1,6 @@
 /** Events of the chain as sentences. What has no sentence of its own is told by its name and fields. */
 
+import { percent } from "./matters.ts";
 import { formatCoins } from "./money.ts";
 import { reasonText, spaced } from "./states.ts";
 import { shortAddress } from "./address.ts";
@@ -36,6 +37,9 @@ const coins = (value: unknown): string => {
 };
 const reason = (value: unknown): string => reasonText(valueText(value));
 const who = (value: unknown): string => shortAddress(String(value));
+/** Who judges the matter of an event. */
+const judges = (fields: Fields): string =>
+  valueText(fields["matter"]).startsWith("Dispute") ? "The jury" : "The committee";
 
 const SENTENCES: Readonly<Record<string, (fields: Fields) => string>> = {
   "Tasks.Submitted": (f) =>
@@ -84,6 +88,39 @@ const SENTENCES: Readonly<Record<string, (fields: Fields) => string>> = {
   "Hosts.StatusChanged": (f) => `Status changed from ${spaced(valueText(f["from"]))} to ${spaced(valueText(f["to"]))}`,
   "Hosts.Slashed": (f) => `Slashed by ${coins(f["amount"])}: ${spaced(valueText(f["fault"]))}`,
   "Hosts.AskChanged": () => "The price list changed",
+  "Reputation.Scored": (f) => `Its score is now ${percent(Number(f["score_ppm"]))}`,
+  "Reputation.TenantScored": (f) => `Its score as a tenant is now ${percent(Number(f["score_ppm"]))}`,
+  "Verification.ChallengeOpened": (f) =>
+    `Challenge ${valueText(f["challenge"])} of device ${valueText(f["device"])} opened`,
+  "Verification.CommitteeDrawn": (f) =>
+    `${judges(f)} was drawn, with ${Array.isArray(f["members"]) ? f["members"].length : "some"} members`,
+  "Verification.CommitteeNotDrawn": (f) => `${judges(f)} was not drawn: there are too few verifiers`,
+  "Verification.AnswerAwaited": () => "The host has to answer",
+  "Verification.Answered": () => "The host answered",
+  "Verification.ConfirmationAwaited": () => "A second committee has to confirm the verdict against the host",
+  "Verification.VoteCommitted": (f) => `${who(f["who"])} committed a vote`,
+  "Verification.RevealsOpened": () => "Votes can be revealed",
+  "Verification.VoteRevealed": (f) => `${who(f["who"])} voted ${valueText(f["vote"]).toLowerCase()}`,
+  "Verification.VerifierRewarded": (f) => `${who(f["who"])} was paid ${coins(f["amount"])}`,
+  "Verification.VerifierPenalised": (f) =>
+    `${who(f["who"])} lost ${coins(f["amount"])}: ${spaced(valueText(f["reason"]))}`,
+  "Verification.BallotClosed": (f) =>
+    f["verdict"] === null || f["verdict"] === undefined
+      ? `${judges(f)} came to no verdict`
+      : `${judges(f)} decided ${valueText(f["verdict"]).toLowerCase()}`,
+  "Verification.ChallengeClosed": (f) =>
+    `Challenge ${valueText(f["challenge"])} closed: ${spaced(valueText(f["outcome"]))}`,
+  "Verification.DisputeOpened": (f) => `${who(f["by"])} opened a dispute with a stake of ${coins(f["stake"])}`,
+  "Verification.EvidenceAdded": (f) => `${who(f["by"])} named evidence`,
+  "Verification.JuryAwaited": () => "A jury has to be drawn",
+  "Verification.JuryCommits": () => "The jury commits its votes",
+  "Verification.DisputeDecided": (f) =>
+    `The jury decided that the complaint is ${valueText(f["verdict"]) === "Yes" ? "right" : "wrong"}`,
+  "Verification.Appealed": (f) => `${who(f["by"])} appealed with a stake of ${coins(f["stake"])}`,
+  "Verification.StakeReturned": (f) => `${who(f["who"])} got a stake of ${coins(f["amount"])} back`,
+  "Verification.StakeLost": (f) => `${who(f["who"])} lost a stake of ${coins(f["amount"])}`,
+  "Verification.FeeRefunded": (f) => `${who(f["who"])} got fees of ${coins(f["amount"])} back`,
+  "Verification.DisputeClosed": (f) => `The dispute is closed: ${spaced(valueText(f["outcome"]))}`,
   "Balances.Transfer": (f) => `${who(f["from"])} sent ${coins(f["amount"])} to ${who(f["to"])}`,
 };
 

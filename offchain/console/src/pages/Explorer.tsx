@@ -25,8 +25,9 @@ export function Explorer() {
   return (
     <>
       <Heading title="Explorer" aside={<Live state={stream} />}>
-        Blocks, tasks, leases, hosts and every coin of the network. <a href="/state">State at a block</a> shows what the
-        chain has stored, with a proof.
+        Blocks, tasks, leases, hosts and every coin of the network, with the <a href="/challenges">challenges</a> of
+        hosts and the <a href="/disputes">disputes</a> about results. <a href="/state">State at a block</a> shows what
+        the chain has stored, with a proof.
       </Heading>
       <ul class="tiles" aria-label="The network now">
         <Tile name="Last final block">{blocks.data === null ? "…" : blocks.data.as_of.number}</Tile>

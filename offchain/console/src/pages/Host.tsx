@@ -4,11 +4,14 @@ import { useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
 import { useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
+import type { Challenge } from "../api/matter_types.ts";
 import type { Device, Event, Host, Lease, Offer, Page, ResourceAnswer } from "../api/types.ts";
+import { ChallengeTable } from "../components/ChallengeTable.tsx";
 import { PageTable } from "../components/DataTable.tsx";
 import { DeviceHistory } from "../components/DeviceHistory.tsx";
 import { DeviceTable } from "../components/DeviceTable.tsx";
 import { EventList } from "../components/EventList.tsx";
+import { HostReputation } from "../components/HostReputation.tsx";
 import { HostTable } from "../components/HostTable.tsx";
 import { HostTrust } from "../components/HostTrust.tsx";
 import { Live } from "../components/Live.tsx";
@@ -16,6 +19,7 @@ import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Heading, Status, Time, Wrong } from "../components/parts.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { isAddress, shortAddress } from "../lib/address.ts";
+import { percent } from "../lib/matters.ts";
 import { HOST_STATUSES, hostPhrase, leasePhrase } from "../lib/states.ts";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
 
@@ -73,9 +77,10 @@ export function HostPage() {
   const offers = useResource<Page<Offer>>(of(`/v1/offers?host=${name}&status=any&limit=100`));
   const devices = useResource<Page<Device>>(of(`/v1/devices?host=${name}&limit=100`));
   const leases = useResource<Page<Lease>>(of(`/v1/leases?host=${name}&limit=50`));
+  const challenges = useResource<Page<Challenge>>(of(`/v1/challenges?host=${name}&limit=10`));
   const events = useResource<Page<Event>>(of(`/v1/events?subject=${name}&limit=50&documented=true`));
   const reload = useThrottled(() => {
-    for (const one of [host, offers, devices, leases, events]) one.reload();
+    for (const one of [host, offers, devices, leases, challenges, events]) one.reload();
   }, REFRESH_MS);
   const stream = useEventStream(isKnown ? { subject: address } : null, reload);
   return (
@@ -132,6 +137,14 @@ export function HostPage() {
               />
             </section>
             <section class="stack">
+              <div class="row row-end">
+                <h2>Challenges</h2>
+                <a href={`/challenges?host=${name}`}>All its challenges</a>
+              </div>
+              <ChallengeTable of={challenges} empty="It was not challenged yet." isOfHost />
+            </section>
+            <HostReputation host={data.host} />
+            <section class="stack">
               <h2>Latest events</h2>
               <Load of={events} what="events">
                 {(page) => <EventList events={page.data} isComplete={page.next === null} showsTime />}
@@ -154,7 +167,7 @@ function HostFacts(props: { host: Host; offer: Offer | undefined }) {
         ["Provider", <Address account={host.provider} whole />],
         ["Region", offer?.region === "" ? "not given" : offer?.region],
         ["Class", offer?.tier],
-        ["Reputation", host.score_ppm === null ? "no rating yet" : `${(host.score_ppm / 10_000).toFixed(1)} %`],
+        ["Reputation", host.score_ppm === null ? "no rating yet" : percent(host.score_ppm)],
         ["Bond", offer && <Amount value={offer.bond} />],
         ["Bond required", offer && <Amount value={offer.bond_required} />],
         ["Processors", offer && `${offer.free.cpu_milli / 1000} of ${offer.total.cpu_milli / 1000} cores free`],

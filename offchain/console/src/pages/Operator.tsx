@@ -2,8 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useAllPages, useBlock, useResource, useThrottled } from "../api/hooks.ts";
+import type { QueueDefinitions, Scheduler } from "../api/matter_types.ts";
 import { useBlockTicks } from "../api/ticks.ts";
-import type { Device, Event, Host, Network, Offer, Page, ResourceAnswer, Task, TaskCount } from "../api/types.ts";
+import type { Device, Host, Network, Offer, Page, ResourceAnswer, Task, TaskCount } from "../api/types.ts";
 import { CallDialog } from "../components/CallDialog.tsx";
 import { DataTable } from "../components/DataTable.tsx";
 import { HostGroups } from "../components/HostGroups.tsx";
@@ -12,10 +13,10 @@ import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { MonitoringPanel } from "../components/MonitoringPanel.tsx";
 import { Address, Facts, Hash, Heading, Status, Tile, Time } from "../components/parts.tsx";
+import { Queues, Schedulers } from "../components/Schedulers.tsx";
 import { Validators } from "../components/Validators.tsx";
 import { findings, type HealthFacts } from "../lib/network_health.ts";
-import { schedulersFrom, type SchedulerState } from "../lib/schedulers.ts";
-import { hostPhrase, type Phrase, taskPhrase } from "../lib/states.ts";
+import { hostPhrase, taskPhrase } from "../lib/states.ts";
 import { formatDuration } from "../lib/time.ts";
 import type { CallChoice } from "../wallet/calls.ts";
 import { useWallet } from "../wallet/session.ts";
@@ -24,7 +25,6 @@ import { useWallet } from "../wallet/session.ts";
 const REFRESH_LONG_MS = 10_000;
 const CLOCK_MS = 5_000;
 const WATCHED = ["Queued", "Assigned", "Running", "Reported", "Verified", "Disputed"] as const;
-const SCHEDULER_EVENTS = ["SchedulerBonded", "SchedulerLeaving", "SchedulerUnbonded", "SchedulerPunished"] as const;
 const MOST_HOST_PAGES = 20;
 
 function useClock(): number {
@@ -41,10 +41,6 @@ function countText(counts: readonly TaskCount[], state: string): string {
   return found === undefined ? "0" : `${found.tasks}${found.more ? " or more" : ""}`;
 }
 
-function useSchedulerEvents(name: string) {
-  return useAllPages<Event>(`/v1/events?pallet=Tasks&name=${name}&order=oldest&limit=500`, 4);
-}
-
 export function Operator() {
   const network = useResource<ResourceAnswer<Network>>("/v1/network");
   const hosts = useAllPages<Host>("/v1/hosts?limit=500", MOST_HOST_PAGES);
@@ -54,9 +50,10 @@ export function Operator() {
   const { signer } = useWallet();
   const counts = useResource<Page<TaskCount>>("/v1/tasks/counts");
   const queued = useResource<Page<Task>>("/v1/tasks?state=Queued&order=oldest&limit=500");
-  const events = SCHEDULER_EVENTS.map(useSchedulerEvents);
+  const schedulers = useAllPages<Scheduler>("/v1/schedulers?limit=500", 4);
+  const queues = useAllPages<QueueDefinitions>("/v1/queues?limit=500", 2);
   const refreshLong = useThrottled(() => {
-    for (const one of [hosts, offers, devices, ...events]) one.reload();
+    for (const one of [hosts, offers, devices, schedulers, queues]) one.reload();
   }, REFRESH_LONG_MS);
   const stream = useBlockTicks(() => {
     for (const one of [network, counts, queued]) one.reload();
@@ -64,9 +61,6 @@ export function Operator() {
   });
   const block = useBlock();
   const now = useClock();
-  const all = events.flatMap((one) => one.data ?? []);
-  const inOrder = all.sort((one, other) => one.block - other.block || one.index - other.index);
-  const schedulers = events.every((one) => one.data !== null) ? schedulersFrom(inOrder) : null;
   const facts: HealthFacts = {
     nowMs: now,
     blockMs: block?.time_ms ?? null,
@@ -74,9 +68,11 @@ export function Operator() {
     devices: devices.data ?? [],
     queued: queued.data?.data ?? [],
     disputed: counts.data?.data.find((one) => one.state === "Disputed")?.tasks ?? 0,
-    // Bonds that are older than the index's events are not known.
+    // Schedulers of the genesis block are not known before their first event.
     schedulers:
-      schedulers === null || schedulers.length === 0 ? null : schedulers.filter((one) => one.state === "bonded").length,
+      schedulers.data === null || schedulers.data.length === 0
+        ? null
+        : schedulers.data.filter((one) => one.state === "Bonded").length,
   };
   return (
     <>
@@ -101,7 +97,11 @@ export function Operator() {
       </section>
       <section class="stack">
         <h2>Schedulers</h2>
-        <Schedulers rows={schedulers} />
+        <Schedulers of={schedulers} />
+      </section>
+      <section class="stack">
+        <h2>Queues</h2>
+        <Queues of={queues} />
       </section>
       <section class="stack">
         <h2>Hosts</h2>
@@ -198,30 +198,6 @@ function LongestWaiting(props: { tasks: readonly Task[]; blockMs: number | null 
         },
         { title: "Failed attempts", right: true, cell: (row) => row.failures },
         { title: "Tenant", minor: true, cell: (row) => <Address account={row.tenant} /> },
-      ]}
-    />
-  );
-}
-
-const SCHEDULERS: Readonly<Record<SchedulerState["state"], Phrase>> = {
-  bonded: { icon: "online", text: "bonded", tone: "good" },
-  leaving: { icon: "half", text: "leaving", tone: "warn" },
-  unbonded: { icon: "gone", text: "unbonded", tone: "idle" },
-};
-
-function Schedulers(props: { rows: readonly SchedulerState[] | null }) {
-  if (props.rows === null) return <p class="muted">Loading schedulers …</p>;
-  if (props.rows.length === 0) return <Empty>The index has no event of a scheduler.</Empty>;
-  return (
-    <DataTable
-      label="Schedulers"
-      rows={props.rows}
-      keyOf={(row) => row.account}
-      columns={[
-        { title: "Account", cell: (row) => <Address account={row.account} /> },
-        { title: "State", cell: (row) => <Status phrase={SCHEDULERS[row.state]} /> },
-        { title: "Since", cell: (row) => <Time ms={row.sinceMs} /> },
-        { title: "Penalties", right: true, cell: (row) => row.punished },
       ]}
     />
   );

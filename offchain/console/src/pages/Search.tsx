@@ -8,6 +8,7 @@ import { DataTable, PageTable } from "../components/DataTable.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { Hash, Heading, Status } from "../components/parts.tsx";
 import { shortAddress } from "../lib/address.ts";
+import { matterPhrase } from "../lib/matters.ts";
 import { leasePhrase, taskPhrase } from "../lib/states.ts";
 import { apiQuery } from "../lib/url_state.ts";
 
@@ -39,7 +40,9 @@ export function Search() {
           </>
         )}
       </Heading>
-      {text === "" && <Empty>Enter a number of a block, task or lease, a hash, a digest or an address above.</Empty>}
+      {text === "" && (
+        <Empty>Enter a number of a block, task, lease or challenge, a hash, a digest or an address above.</Empty>
+      )}
       {text !== "" && (
         <Load of={found} what="matches">
           {(answer) =>
@@ -66,7 +69,13 @@ export function Search() {
                   {
                     title: "About",
                     cell: (row) =>
-                      row.kind === "task" ? <Status phrase={taskPhrase(row.about)} /> : shortAddress(row.about),
+                      row.kind === "task" ? (
+                        <Status phrase={taskPhrase(row.about)} />
+                      ) : row.kind === "challenge" || row.kind === "dispute" ? (
+                        <Status phrase={matterPhrase(row.kind, row.about)} />
+                      ) : (
+                        shortAddress(row.about)
+                      ),
                   },
                   { title: "Block", right: true, minor: true, cell: (row) => row.block ?? "" },
                 ]}

@@ -87,6 +87,11 @@ export function TaskPage() {
             </section>
             <section class="stack">
               <h2>Timeline</h2>
+              {events.data?.some((one) => one.name === "DisputeOpened") === true && (
+                <p>
+                  <a href={`/disputes/${data.task}`}>Evidence, jury and votes of its dispute</a>
+                </p>
+              )}
               <Load of={events} what="events">
                 {(rows) => <EventList events={rows} isComplete={events.isComplete} showsTime />}
               </Load>

@@ -13,6 +13,7 @@ from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.variables import resolve
 from tests.support.api_rig import node_api
 from tests.support.chain_records import GTY, ask, device, host_record, hosts_params, tasks_params
+from tests.support.signing_chain import released_runtime
 
 CHARLIE, BOB = from_uri("//Charlie"), from_uri("//Bob")
 HOST = from_uri("//Host", "ed25519").address
@@ -94,6 +95,21 @@ async def test_what_the_chain_would_refuse_is_told(api):
     assert [one["code"] for one in built["refusals"]] == ["price_too_low"]
     assert "--" not in built["refusals"][0]["hint"]
     assert IMAGE in built["summary"]
+
+
+async def test_an_array_of_jobs_is_built_as_one_call(api):
+    values = {"IMAGE": IMAGE}
+    built = await api.build(CHARLIE.address, action="task.submit", manifest=MANIFEST, variables=values, count=5)
+    assert built["refusals"] == []
+    raw = bytes.fromhex(built["call_hex"][2:])
+    assert released_runtime().call_name(raw) == "Tasks.submit_array"
+    assert raw.endswith((5).to_bytes(4, "little"))
+    assert built["summary"].startswith("Submit 5 tasks, each a job")
+    for count in (0, 4097):
+        await api.build(CHARLIE.address, 400, action="task.submit", manifest=MANIFEST, variables=values, count=count)
+    service = MANIFEST.replace("x-gantry:", "x-gantry:\n  kind: service")
+    built = await api.build(CHARLIE.address, action="task.submit", manifest=service, variables=values, count=2)
+    assert "not_a_job" in [one["code"] for one in built["refusals"]]
 
 
 async def test_a_forecast_that_takes_too_long_is_left_out(api, monkeypatch):

@@ -9,6 +9,7 @@ from playwright.async_api import Browser, expect
 from offchain.indexer.sign_in_rows import ApiKeyRow, SessionRow
 from tests.support.console_browser import Console, console
 from tests.support.console_gateway import ALICE, BOB, MARKUP, ConsoleGateway
+from tests.support.pdf_text import pdf_text
 
 WALLET = f"""
     window.injectedWeb3 = {{"test-wallet": {{
@@ -180,7 +181,7 @@ async def test_a_statement_covers_the_days_that_were_chosen(here: Console) -> No
     page = here.page
     await connect_alice(here)
     await page.get_by_role("link", name="Statement").click()
-    await expect(page.get_by_role("button", name="Print or save as PDF")).to_be_visible()
+    await expect(page.get_by_role("button", name="Print", exact=True)).to_be_visible()
     await page.get_by_label("From (UTC day)").fill("2026-11-01")
     await page.get_by_role("button", name="Show").click()
     await expect(page).to_have_url(re.compile(r"from=2026-11-01"))
@@ -188,6 +189,10 @@ async def test_a_statement_covers_the_days_that_were_chosen(here: Console) -> No
         await page.get_by_role("link", name="Download as CSV").click()
     saved = await (await saving.value).path()
     assert saved.read_text(encoding="utf-8").startswith("block,")
+    async with page.expect_download() as saving:
+        await page.get_by_role("button", name="Download as PDF").click()
+    saved = await (await saving.value).path()
+    assert "From 2026-11-01 00:00:00 UTC" in pdf_text(saved.read_bytes())
     assert (await page.pdf()).startswith(b"%PDF-"), "what the browser saves from the print dialog"
     await page.emulate_media(media="print")
     await expect(page.get_by_role("navigation", name="Main")).to_be_hidden()

@@ -1,10 +1,12 @@
 """Arguments of the Docker driver for pods, and its interpretation of the engine's reports. No engine needed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 
+from node_agent.chain.records import executed_lease
 from node_agent.core.admission import admit, read_manifest
 from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker.container_end import (
@@ -25,7 +27,12 @@ from node_agent.drivers.docker.spec import (
     is_resource_fault,
     pod_sandbox_arguments,
 )
+from offchain.adapters.chain.typed import TaskAndSpec
+from offchain.adapters.keys.signer import from_uri
 from offchain.schema.manifest.types import DeliveredFile, HealthCheck, SshSpec, VolumeMount
+from tests.support.chain_records import lease, task_record, task_spec
+
+TENANT = from_uri("//Charlie").address
 
 
 def arguments(spec=None, service="main", **options):
@@ -266,3 +273,12 @@ def test_the_event_window_includes_late_reports():
     assert event_window({**state, "StartedAt": "2025-12-31T00:00:00Z"}, finished_s)[0] == finished_s - 60
     # A clock that was set back since must not make the engine wait until that time comes again.
     assert event_window(state, finished_s - 3600)[1] < finished_s - 3600 + 0.1
+
+
+@pytest.mark.parametrize(("first", "index"), [(7, "0"), (5, "2")])
+def test_a_container_finds_the_place_of_its_task_in_the_array(first, index):
+    record = task_record(TENANT, first=first, leases=(lease(HOST.address),))
+    (found,) = TaskAndSpec(7, record, task_spec()).leases
+    known = replace(a_lease(), task=7, array_index=executed_lease(found).array_index)
+    environment = arguments(admit(HOST, known, read_manifest(MANIFEST)))["environment"]
+    assert (environment["GANTRY_ARRAY_INDEX"], environment["GANTRY_TASK"]) == (index, "7")

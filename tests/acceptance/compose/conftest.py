@@ -20,6 +20,16 @@ receivers:
 """
 """Configuration of Alertmanager, as docs/notifications.md has it for Compose."""
 
+LIMIT_S = 1800
+"""Seconds for one test with its fixtures: the first one may have to build all images."""
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
+
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[ComposeEngine]:

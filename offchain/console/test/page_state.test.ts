@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { earningsByDay } from "../src/lib/earnings.ts";
 import { errorsByLine, lineAt, lineCount, lineRange, variableNames } from "../src/lib/manifest_lines.ts";
 import { findings, type HealthFacts } from "../src/lib/network_health.ts";
-import { schedulersFrom } from "../src/lib/schedulers.ts";
 import { storageKeys } from "../src/lib/storage_keys.ts";
 import { apiQuery, stateOf, urlWith } from "../src/lib/url_state.ts";
 

@@ -18,7 +18,7 @@ from offchain.schema.protocol.decisions import (
     WaitRecord,
 )
 from tests.support.api_rig import node_api
-from tests.support.chain_records import GTY, Tasks, ask, host_record, hosts_params, lease, task_spec, tasks_params
+from tests.support.chain_records import GTY, Tasks, ask, host_record, lease, task_spec
 
 CHARLIE, BOB, DAVE = (from_uri(f"//{name}") for name in ("Charlie", "Bob", "Dave"))
 HOST = from_uri("//Host", "ed25519").address
@@ -72,8 +72,6 @@ async def api(tmp_path, monkeypatch, scheduler):
         prices = ask(cpu_core_per_hour=GTY // 10)
         host = host_record(BOB.address, total=capacity, free=capacity, ask=prices, bond=10 * GTY)
         chain.storage["Hosts", "Hosts"][HOST,] = host.encode()
-        chain.storage["Hosts", "Params"][()] = hosts_params()
-        chain.storage["Tasks", "Params"][()] = tasks_params()
         client.tasks = Tasks(chain)
         await chain.produce()
         yield client

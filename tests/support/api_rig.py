@@ -7,6 +7,7 @@ import aiohttp
 
 from offchain.gateway.api import actions
 from offchain.gateway.api.server import ApiServer, ApiSettings
+from tests.support.chain_records import hosts_params, tasks_params
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 from tests.support.signing_chain import FakeSigningChain
@@ -48,6 +49,8 @@ async def node_api(tmp_path, monkeypatch, open_chain=None, writes_per_s=1000.0, 
     chain = None
     if open_chain is None:
         chain = FakeSigningChain()
+        chain.storage["Hosts", "Params"][()] = hosts_params()
+        chain.storage["Tasks", "Params"][()] = tasks_params()
         await chain.produce(2)
     server = ApiServer(
         ApiSettings(

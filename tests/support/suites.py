@@ -22,6 +22,7 @@ NETWORK_TESTS: Final = (
     "life",
     "gateway",
     "metrics",
+    "operator_console",
     "other_clients",
     "refusals",
     "rpc",

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from verification_challenge import PROOF, drawn_and_answered, opened_by, penalties, rewards
+from verification_challenge import answer_of, drawn_and_answered, opened_by, penalties, rewards
 from verification_network import JOB, PRICE, Network, result, scenario
 from verification_results import both_commit_and_reveal, commit, reveal
 from verification_roles import ANYONE, BOND, Roles
@@ -133,7 +133,7 @@ async def test_members_that_withhold_their_reveals_lose_more_than_they_delay(net
     assert penalties(net, matter) == dict.fromkeys(withholding, (gen.PenaltyReason.ABSENT, params.absence_penalty))
     assert not withholding & {member.address for member in second.members}, "nobody judges the same matter twice"
 
-    await client.do(roles.hosts[0], calls.verification_answer(challenge=matter.value, digest=PROOF))
+    await client.do(roles.hosts[0], answer_of(matter.value))
     await second.votes(YES, YES, YES)
     closed = await client.event(chain_events.VerificationChallengeClosed, challenge=matter.value)
     assert closed.event.outcome == gen.ChallengeOutcome.PASSED

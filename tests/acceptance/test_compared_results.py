@@ -30,7 +30,7 @@ TENANT, WORKER = from_uri("//Charlie"), "//Dave"
 RIGHT = "primes below 10: 4\n"
 GENESIS: dict[str, Any] = {
     "tasks": {"params": {"maxReplicas": 3}},
-    "verification": {"params": {"resultRevealMs": 9_000}},
+    "verification": {"params": {"resultRevealMs": 24_000}},
 }
 MANIFEST = """
 services:

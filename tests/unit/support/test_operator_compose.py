@@ -91,7 +91,7 @@ def test_there_are_two_of_each_worker_with_accounts_and_state_of_their_own():
         assert first["image"] == second["image"] == "gantry-workers"
         assert not {f"{kind}:/var/lib/gantry"} & set(second["volumes"])
     accounts = re.findall(r"--account=\$\{\w+:-(//[\w/]+)\}", str(SERVICES))
-    assert len(accounts) == len(set(accounts)) == 5
+    assert len(accounts) == len(set(accounts)) == 6
     assert all(address_of(account) for account in accounts)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import json
+import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -127,10 +128,11 @@ class ContainerRun:
 
     def _memory_peak_mib(self, program: ContainerProgram) -> int | None:
         """The most memory that the container used, by its control group; None if that is not visible here."""
-        for file in Path("/sys/fs/cgroup").rglob(f"*{program.identity}*/memory.peak"):
-            return int(file.read_text()) >> 20
-        for file in Path("/sys/fs/cgroup").rglob(f"*{program.identity}*/memory.max_usage_in_bytes"):
-            return int(file.read_text()) >> 20
+        # Other containers end meanwhile, and their groups go; os.walk passes over them.
+        for folder, _, names in os.walk("/sys/fs/cgroup"):
+            for name in ("memory.peak", "memory.max_usage_in_bytes"):
+                if program.identity in Path(folder).name and name in names:
+                    return int(Path(folder, name).read_text()) >> 20
         return None
 
 

@@ -15,7 +15,6 @@ import json
 import secrets
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
@@ -38,6 +37,7 @@ from offchain.schema.manifest.values import format_amount
 from offchain.services.record_views import read_task
 from tests.support.chain_records import ANY_RATE, GTY, ask
 from tests.support.challenged_host import HARDWARE, challenged_host
+from tests.support.demo_folder import add_folder_option, demo_folder
 from tests.support.development_node import DevelopmentNode, endow
 from tests.support.final_events import FinalEvents, final_events
 from tests.support.local_network import memory_kib
@@ -311,16 +311,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "that are drawn are started then)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object with all values, in base units")
-    parser.add_argument(
-        "--folder", type=Path, metavar="FOLDER", help="keep the logs here; it must not exist (default: none are kept)"
-    )
+    add_folder_option(parser)
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
     chosen = parse(sys.argv[1:])
-    with contextlib.ExitStack() as kept:
-        place = chosen.folder or Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="gantry-admission-")))
-        if chosen.folder is not None:
-            place.mkdir(parents=True)
+    with demo_folder(chosen.folder, "admission") as place:
         sys.exit(asyncio.run(main(chosen, place)))

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import json
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.manifest.values import format_amount
 from offchain.services.record_views import TaskView, read_task
 from tests.support.compared_host import MODEL, compared_host
+from tests.support.demo_folder import add_folder_option, demo_folder
 from tests.support.final_events import FinalEvents, final_events
 from tests.support.real_chain import Chain, chain_of
 from tests.support.worker_process import worker_process
@@ -230,16 +230,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "own, prints each step with its amounts, and takes half a minute. Needs no Docker engine.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object with all amounts, in base units")
-    parser.add_argument(
-        "--folder", type=Path, metavar="FOLDER", help="keep the logs here; it must not exist (default: none are kept)"
-    )
+    add_folder_option(parser)
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
     chosen = parse(sys.argv[1:])
-    with contextlib.ExitStack() as kept:
-        place = chosen.folder or Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="gantry-cheater-")))
-        if chosen.folder is not None:
-            place.mkdir(parents=True)
+    with demo_folder(chosen.folder, "cheater") as place:
         asyncio.run(main(chosen, place))

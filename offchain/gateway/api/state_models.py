@@ -16,7 +16,7 @@ _ONE_OF: Final = ("task", "lease", "account", "host", "pallet")
 
 
 class StateChoice(Parameters):
-    """What of the state is asked for: one of `task`, `lease`, `account`, `host`, or `pallet` with `item`."""
+    """The records to read: those of one `task`, `lease`, `account` or `host`, or an `item` of a `pallet`."""
 
     block: Annotated[BlockName | None, Field(description="A final block, by number or hash. Else the newest.")] = None
     task: Annotated[Number | None, Field(description="The records of this task.")] = None

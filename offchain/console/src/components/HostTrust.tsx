@@ -1,11 +1,11 @@
-/** What is known for and against a host: score, proven GPUs, challenges, penalties and ratings. */
+/** What is known for and against a host: score, proven GPUs, counts of challenges, penalties and ratings. */
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useResource, type Loaded } from "../api/hooks.ts";
 import type { Device, Event, Host, Page } from "../api/types.ts";
-import { isTrustEvent, outcomeCounts, outcomeText, TRUST_EVENTS, trustEvidence } from "../lib/trust.ts";
+import { isTrustEvent, outcomeCounts, TRUST_EVENTS, trustEvidence } from "../lib/trust.ts";
 import { DataTable } from "./DataTable.tsx";
-import { Empty, ProblemNotice } from "./loading.tsx";
+import { ProblemNotice } from "./loading.tsx";
 import { Amount, Facts, Time } from "./parts.tsx";
 
 const MOST = 100;
@@ -35,7 +35,7 @@ export function HostTrust(props: { host: Host; devices: readonly Device[] | unde
           facts={[
             ["Score", host.score_ppm === null ? "no evidence yet" : `${(host.score_ppm / 10_000).toFixed(1)} %`],
             ["GPUs proven by a challenge", devices && `${proven} of ${devices.length}`],
-            ["Challenges", outcomeCounts(found.challenges)],
+            ["Challenges", outcomeCounts(found.outcomes)],
             ["Penalties", found.penalties.length === 0 ? "none" : found.penalties.length],
             ["Slashed", <Amount value={host.slashed} />],
             [
@@ -45,21 +45,6 @@ export function HostTrust(props: { host: Host; devices: readonly Device[] | unde
           ]}
         />
       </div>
-      {found.challenges.length === 0 ? (
-        <Empty>No challenge of its GPUs was closed yet.</Empty>
-      ) : (
-        <DataTable
-          label="Challenges"
-          rows={found.challenges}
-          keyOf={(row) => row.challenge}
-          columns={[
-            { title: "Challenge", right: true, cell: (row) => row.challenge },
-            { title: "GPU", right: true, cell: (row) => row.device },
-            { title: "Outcome", cell: (row) => outcomeText(row.outcome) },
-            { title: "Closed", cell: (row) => <Time ms={row.timeMs} /> },
-          ]}
-        />
-      )}
       {found.penalties.length > 0 && (
         <DataTable
           label="Penalties"

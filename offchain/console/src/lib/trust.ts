@@ -3,8 +3,8 @@
 import type { Event } from "../api/types.ts";
 
 export interface TrustEvidence {
-  /** Closed challenges, newest first. */
-  challenges: readonly { challenge: number; device: number; outcome: string; timeMs: number }[];
+  /** Outcomes of the closed challenges, newest first. */
+  outcomes: readonly string[];
   /** Lost bonds and results that did not count, newest first; amounts in base units. */
   penalties: readonly { id: string; reason: string; amount: string; timeMs: number }[];
   ratings: number;
@@ -34,16 +34,12 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   HardwareChanged: "passed, but the hardware was changed meanwhile",
 };
 
-export function outcomeText(outcome: string): string {
-  return OUTCOMES[outcome] ?? outcome;
-}
-
 /** Counts outcomes in words, the most frequent first: "3 passed, 1 failed". */
-export function outcomeCounts(challenges: TrustEvidence["challenges"]): string {
+export function outcomeCounts(outcomes: TrustEvidence["outcomes"]): string {
   const counts = new Map<string, number>();
-  for (const one of challenges) counts.set(one.outcome, (counts.get(one.outcome) ?? 0) + 1);
+  for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   const sorted = [...counts].sort(([, a], [, b]) => b - a);
-  return sorted.map(([outcome, count]) => `${count} ${outcomeText(outcome)}`).join(", ") || "none yet";
+  return sorted.map(([outcome, count]) => `${count} ${OUTCOMES[outcome] ?? outcome}`).join(", ") || "none yet";
 }
 
 /** `events`: of the kinds in TRUST_EVENTS, in any order. */
@@ -52,12 +48,7 @@ export function trustEvidence(events: readonly Event[]): TrustEvidence {
   const named = (name: string): Event[] => newestFirst.filter((one) => one.name === name);
   const stars = named("Rated").map((one) => Number(one.fields["stars"]));
   return {
-    challenges: named("ChallengeClosed").map((one) => ({
-      challenge: Number(one.fields["challenge"]),
-      device: Number(one.fields["device"]),
-      outcome: String(one.fields["outcome"]),
-      timeMs: one.time_ms,
-    })),
+    outcomes: named("ChallengeClosed").map((one) => String(one.fields["outcome"])),
     penalties: newestFirst
       .filter((one) => one.name === "Slashed" || one.name === "ReplicaRejected")
       .map((one) => ({

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
@@ -25,6 +25,7 @@ from offchain.ports import ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.value_text import counted
 from offchain.services import feasibility
+from offchain.services.confidential_hosts import confidential_text
 from offchain.services.event_text import event_text, state_phrase, time_text
 from offchain.services.feasibility import FeasibilityReport, report_task
 from offchain.services.record_views import TaskView, read_tasks
@@ -148,13 +149,13 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
     """
     sources = scheduler_decisions.choose_schedulers(schedulers, common.url)
 
-    async def work() -> tuple[FeasibilityReport | CheckFailed, TaskView | None, tuple[SchedulerReply, ...], bytes]:
+    async def work() -> tuple[_Asked, TaskView | None, tuple[SchedulerReply, ...], bytes]:
         async with common.connected() as chain:
-            replies, report = await asyncio.gather(ask_schedulers(sources, number), _asked(chain, number))
+            replies, asked = await asyncio.gather(ask_schedulers(sources, number), _ask(chain, number))
             view = (await read_tasks(chain, [number])).get(number)
-            return report, view, replies, await chain.genesis_hash()
+            return asked, view, replies, await chain.genesis_hash()
 
-    report, view, replies, genesis = run(work())
+    (report, confidential), view, replies, genesis = run(work())
     history = read_history(index, number, genesis)
     ended = view if view is not None and view.is_final else None
     known = history is not None or any(one.answer is not None and not one.answer.empty for one in replies)
@@ -165,10 +166,10 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
         hint = _HOW.format(task=number) if report.code == "no_task" else report.hint
         raise CliError(report.message, hint, code=report.code)
     if common.as_json:
-        emit(_fields(number, report, replies, history, ended))
+        emit({**_fields(number, report, replies, history, ended), "confidential": confidential})
         return
     if ended is None:
-        _show(number, report, replies, history)
+        _show(number, report, replies, history, confidential)
     else:
         _show_ended(ended)
     scheduler_decisions.print_decisions(replies)
@@ -179,11 +180,16 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
         say(f"The decisions of schedulers are not known. {_HOW.format(task=number)}")
 
 
-async def _asked(chain: ChainPort, number: int) -> FeasibilityReport | CheckFailed:
+_Asked: TypeAlias = tuple[FeasibilityReport | CheckFailed, str | None]
+"""What the chain says of a task, and how it is kept to confidential hosts."""
+
+
+async def _ask(chain: ChainPort, number: int) -> _Asked:
     try:
-        return await report_task(chain, number)
+        report = await report_task(chain, number)
     except CheckFailed as error:
-        return error
+        return error, None
+    return report, await confidential_text(chain, report.task)
 
 
 def _show(
@@ -191,6 +197,7 @@ def _show(
     report: FeasibilityReport | CheckFailed,
     replies: tuple[SchedulerReply, ...],
     history: TaskHistory | None,
+    confidential: str | None,
 ) -> None:
     if isinstance(report, CheckFailed):
         details([("Task", number), ("State", "final or unknown" if history is None else state_phrase(history.state))])
@@ -198,7 +205,7 @@ def _show(
     task = report.task
     pairs: list[tuple[str, object]] = [("Task", number), ("State", task.state)]
     pairs += [("Runs on", ", ".join(lease.host for lease in task.leases) or None)]
-    pairs += [("At risk", feasibility.risk_text(report.at_risk))]
+    pairs += [("At risk", feasibility.risk_text(report.at_risk)), ("Confidential", confidential)]
     if task.open_pods:
         pairs += [("Waits for", counted(len(task.open_pods), "pod"))]
         pairs += feasibility.feasibility_lines(report, reserved_start(replies))

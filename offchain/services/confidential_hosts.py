@@ -20,6 +20,7 @@ from offchain.errors import CheckFailed
 from offchain.ports import ChainPort
 from offchain.schema.attestation.policy import AttestationResult
 from offchain.schema.chain_types._generated_chain import TaskSpec
+from offchain.schema.manifest.types import ManifestError
 from offchain.schema.value_text import counted
 from offchain.services.sealed_delivery import NOT_ATTESTED, policy_of_task
 from offchain.services.submit_checks import task_of_spec
@@ -107,7 +108,7 @@ async def confidential_text(chain: ChainPort, task: Task) -> str | None:
     """Return how a live task is kept to confidential hosts; None if its manifest does not ask for them."""
     try:
         policy = await policy_of_task(chain, task.id)
-    except CheckFailed:
+    except (CheckFailed, ManifestError):
         return None
     if policy is None:
         return None

@@ -179,7 +179,7 @@ def task(tmp_path):
 
 
 def hosts_of(call):
-    return call.args["spec"]["placement"]["hosts"]
+    return tuple(call.args["spec"]["placement"]["hosts"])
 
 
 @pytest.mark.usefixtures("confidential")
@@ -225,7 +225,7 @@ def test_a_dry_run_says_which_hosts_are_confidential(world, confidential, task, 
 @pytest.mark.usefixtures("confidential")
 def test_task_why_says_to_which_hosts_a_confidential_task_is_kept(world):
     assert "its placement names no hosts, so it may be placed on any" in world.json("task", "why", 0)["confidential"]
-    world.chain.storage["Tasks", "Specs"][0,]["placement"]["hosts"] = (HOST.address,)
+    world.chain.storage["Tasks", "Specs"][task_key(0),]["spec"]["placement"]["hosts"] = (HOST.address,)
     _, out, _ = world.run("task", "why", 0)
     assert f"placed only on the hosts that its tenant named: {HOST.address}" in " ".join(out.split())
     world.put("Tasks", "Manifests", task_key(0), cli_world.MANIFEST.encode())

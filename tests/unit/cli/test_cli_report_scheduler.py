@@ -22,7 +22,12 @@ LEASE = lease_id(0, 0, 0)
 
 
 def put_host(world: World, **changes: Any) -> None:
-    world.put("Hosts", "Hosts", HOST, the_host(**{"offered_since": ASSIGNED_AT - KNOWN_MS, **changes}))
+    world.put(
+        "Hosts",
+        "Hosts",
+        HOST,
+        the_host(**{"offered_since": ASSIGNED_AT - KNOWN_MS, "last_heartbeat": ASSIGNED_AT, **changes}),
+    )
 
 
 def put_task(world: World, **changes: Any) -> None:

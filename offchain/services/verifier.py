@@ -263,7 +263,7 @@ async def work(
     ):
         genesis = await chain.genesis_hash()
         ways = HostConnections(stack, genesis, account, gateways)
-        examiner = ProofExaminer(GantryChain(chain), ways.to)
+        examiner = ProofExaminer(GantryChain(chain), ways.to, ways.apart)
         verifier = Verifier(GantryChain(chain), Submitter(outbox), examiner, VerifierStore(store), account, budget)
         stack.push_async_callback(verifier.running.stop)
         votes = VoteFiles(Path(store.path).parent / VOTES, genesis, account.address)

@@ -47,15 +47,27 @@ class SimulatedVerifier:
         self._state = VerifierState(name)
         self._life = 0
         self._is_away = False
+        self._seen: tuple[ChallengeRecord, ChallengeRecord] | None = None
         self._computed: dict[bytes, int] = {}
         latency = run.latency
         if run.dice.random() < latency.verifier_away:
             run.after(run.between((0, latency.within)), self._killed)
 
     def see(self) -> None:
-        """Follow the newest final block, and the best one."""
-        final, best = (self._own(block.record) for block in (self._run.blocks[self._run.final], self._run.blocks[-1]))
-        self._take(ChallengesSeen(final, self._run.state.rules.commit_ms, best))
+        """Follow the newest final block, and the best one. Records that are known cause nothing, and are left out."""
+        records = final, best = self._run.blocks[self._run.final].record, self._run.blocks[-1].record
+        if self._is_away or (self._is_known(records) and not self._waits_for_time(final)):
+            return
+        self._seen = records
+        self._take(ChallengesSeen(self._own(final), self._run.state.rules.commit_ms, self._own(best)))
+
+    def _is_known(self, records: tuple[ChallengeRecord, ChallengeRecord]) -> bool:
+        return self._seen is not None and all(one is other for one, other in zip(records, self._seen, strict=True))
+
+    def _waits_for_time(self, final: ChallengeRecord) -> bool:
+        """Whether time alone may cause a command: an examination or a call is repeated, or a deadline has passed."""
+        has_repetitions = bool(self._state.findings or self._state.rests)
+        return has_repetitions or self._run.blocks[self._run.final].time > final.until
 
     def _own(self, record: ChallengeRecord) -> dict[int, ChallengeRecord]:
         is_mine = any(seat.who == self._name for seat in record.ballot.seats)
@@ -161,6 +173,6 @@ class SimulatedVerifier:
 
     def _back(self) -> None:
         self._is_away = False
-        self._computed = {}
+        self._computed, self._seen = {}, None
         self._state = VerifierState(self._name, self._state.votes)
         self.see()

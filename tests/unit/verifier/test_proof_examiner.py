@@ -85,14 +85,17 @@ async def test_a_new_connection_is_tried_where_the_first_fails_or_hangs(
 
 
 async def test_a_slow_first_answer_counts_where_the_second_fails() -> None:
-    second = Source(fails)
+    has_failed = asyncio.Event()
 
-    async def after_the_second(part: ChallengePart) -> bytes:
-        while not second.closed:
-            await asyncio.sleep(0)
+    async def fails_later(part: ChallengePart) -> bytes:
+        has_failed.set()
+        return await fails(part)
+
+    async def answers_then(part: ChallengePart) -> bytes:
+        await has_failed.wait()
         return await good(part)
 
-    assert await fetched(Source(after_the_second), second) == GOOD
+    assert await fetched(Source(answers_then), Source(fails_later)) == GOOD
 
 
 async def test_the_error_is_raised_where_both_fail_and_the_time_where_both_hang() -> None:

@@ -1,12 +1,13 @@
-"""Attestation documents about this machine: a quote from the kernel, with the collateral in the agent's folder."""
+"""Attestation documents about this machine: a quote from the kernel, collateral, and reports of GPUs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from node_agent.attestation.collateral import FOLDER, collateral
+from node_agent.attestation.nvidia_gpus import gpu_evidence
 from node_agent.attestation.tsm import machine_quote
-from offchain.schema.attestation.document import AttestationDocument, report_data
+from offchain.schema.attestation.document import AttestationDocument, gpu_nonce, report_data
 
 
 class MachineAttestation:
@@ -25,4 +26,5 @@ class MachineAttestation:
             seal_key=seal_key,
             quote=made.quote,
             collateral=collateral(made.kind, self._folder, made.certificates),
+            gpus=gpu_evidence(gpu_nonce(host, nonce, seal_key)),
         )

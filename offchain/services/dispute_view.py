@@ -8,6 +8,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.core.disputes.rules import PHASE_TEXT
 from offchain.ports import ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
+from offchain.schema.chain_types._generated_chain import DisputePhase, Vote, storage
 from offchain.services.dispute_calls import accused_leases, read_dispute
 from offchain.services.record_views import JsonView
 
@@ -71,12 +72,29 @@ class DisputeView(JsonView):
     evidence: tuple[NamedEvidence, ...]
     phase_text: str = field(metadata={"json": None})
 
+    @property
+    def is_against_hosts(self) -> bool:
+        """Whether its verdict is against the accused hosts, whose providers may appeal it now."""
+        return self.phase == DisputePhase.DECIDED.value and self.verdict == _word(Vote.YES)
+
 
 async def read_dispute_view(chain: ChainPort, task: int, at: bytes | None = None) -> DisputeView:
     """Return the open dispute about a task. Raises CheckFailed if there is none."""
     record = await read_dispute(chain, task, at)
     found = await GantryChain(chain).task(task, at)
     return dispute_view(task, record, {} if found is None else accused_leases(found, record.accused))
+
+
+async def disputes_of_host(chain: ChainPort, host: str, at: bytes | None = None) -> tuple[DisputeView, ...]:
+    """Return the open disputes that accuse a lease on a host, in the order of their tasks."""
+    typed = GantryChain(chain)
+    records = await typed.read_map(storage.verification_disputes, at=at)
+    tasks = await typed.tasks(records, at)
+    views = [
+        dispute_view(number, records[number], accused_leases(task, records[number].accused))
+        for number, task in sorted(tasks.items())
+    ]
+    return tuple(view for view in views if any(lease.host == host for lease in view.accused))
 
 
 def dispute_view(task: int, record: gen.DisputeRecord, leases: dict[int, gen.Lease]) -> DisputeView:

@@ -48,16 +48,19 @@ class HostConnections:
             await self._drop(host)
             raise
 
-    async def _dialled(self, record: gen.HostRecord, host: str) -> tuple[bytes, contextlib.AsyncExitStack, HostClient]:
-        held = contextlib.AsyncExitStack()
-        opened = open_host(
+    def apart(self, record: gen.HostRecord, host: str) -> contextlib.AbstractAsyncContextManager[HostClient]:
+        """Yield a connection of its own to a host, which is not reused."""
+        return open_host(
             ss58.decode(host),
             record.endpoint,
             genesis_hash=self._genesis_hash,
             signer=self._account,
             gateways=self._gateways,
         )
-        return record.endpoint, held, await held.enter_async_context(opened)
+
+    async def _dialled(self, record: gen.HostRecord, host: str) -> tuple[bytes, contextlib.AsyncExitStack, HostClient]:
+        held = contextlib.AsyncExitStack()
+        return record.endpoint, held, await held.enter_async_context(self.apart(record, host))
 
     async def _drop(self, host: str) -> None:
         known = self._open.pop(host, None)

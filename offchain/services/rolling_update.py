@@ -26,6 +26,7 @@ from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.task_spec import ReplacedTask, manifest_digest, to_task_spec, with_replaced_task
 from offchain.schema.manifest.types import Manifest
+from offchain.services.confidential_hosts import with_hosts
 from offchain.services.host_connections import HostConnections
 from offchain.services.service_versions import LIVE, ServiceError, ServiceVersion, TenantService, services_of
 from offchain.services.submitter import Submitter
@@ -58,13 +59,16 @@ class UpdateResult:
 
 
 async def submit_version(
-    chain: GantryChain, submit: Submitter, tenant: str, current: ServiceVersion, text: bytes
+    chain: GantryChain, submit: Submitter, tenant: str, current: ServiceVersion, text: bytes, hosts: tuple[str, ...]
 ) -> ServiceVersion:
-    """Submit a version beside the current one, once. Raises :class:`ServiceError` if the chain refuses it."""
+    """Submit a version beside the current one, once. Raises :class:`ServiceError` if the chain refuses it.
+
+    `hosts`: the only ones that may run it, of its manifest or those that proved to be confidential; empty: any.
+    """
     place = ReplacedTask(current.id, current.task.record.pods_wanted, manifest_digest(current.text))
     whole = with_replaced_task(text, place)
     manifest = await asyncio.to_thread(parse_manifest, whole, source="the new version")
-    spec = to_task_spec(manifest, manifest_digest(whole))
+    spec = with_hosts(to_task_spec(manifest, manifest_digest(whole)), hosts)
     name = f"version:{current.id}:{spec.manifest_digest.hex()}"
     # What was submitted earlier and is live stands on the chain. What is not live has come to its end since.
     await submit.forget(name)

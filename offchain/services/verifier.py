@@ -86,6 +86,7 @@ class Verifier:
         self._is_on_duty = False
         self._hosts: dict[str, gen.HostRecord] = {}
         self._scores: dict[str, gen.HostScore] = {}
+        self._of_hosts: dict[str, gen.HostChallenges] = {}
         self._hosts_read_at: int | None = None
         self._drawn_by: bytes | None = None
         self._opening: set[str] = set()
@@ -198,6 +199,7 @@ class Verifier:
             found = await self._chain.hosts(at=head.hash)
             self._hosts = {name: record for name, record in found.items() if record.answers_challenges}
             self._scores = await self._chain.host_scores_named(self._hosts, at=head.hash)
+            self._of_hosts = await self._chain.read_map(storage.verification_by_host, at=head.hash)
             self._hosts_read_at = self._now
         if not self._hosts:
             return
@@ -205,9 +207,8 @@ class Verifier:
         verifiers = {one.who: ss58.decode(one.who) for one in listed}
         draw = BlockDraw(self._drawn_by, self._now, block_ms, params.challenge_rest_ms, verifiers)
         for host, record in self._hosts.items():
-            opening = drawn_opening(
-                self._account.address, host, ss58.decode(host), record, self._scores.get(host), draw
-            )
+            known = self._scores.get(host), self._of_hosts.get(host)
+            opening = drawn_opening(self._account.address, host, ss58.decode(host), record, *known, draw)
             if opening is not None and host not in self._opening and await self._is_due(opening, draw, head):
                 await self._begin(opening, 2 * params.challenge_fee)
 
@@ -263,7 +264,7 @@ async def work(
     ):
         genesis = await chain.genesis_hash()
         ways = HostConnections(stack, genesis, account, gateways)
-        examiner = ProofExaminer(GantryChain(chain), ways.to)
+        examiner = ProofExaminer(GantryChain(chain), ways.to, ways.apart)
         verifier = Verifier(GantryChain(chain), Submitter(outbox), examiner, VerifierStore(store), account, budget)
         stack.push_async_callback(verifier.running.stop)
         votes = VoteFiles(Path(store.path).parent / VOTES, genesis, account.address)

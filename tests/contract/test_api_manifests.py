@@ -97,6 +97,12 @@ async def test_what_the_chain_would_refuse_is_told(api):
     assert IMAGE in built["summary"]
 
 
+async def test_a_confidential_task_has_to_name_its_hosts(api):
+    asked = MANIFEST.replace("x-gantry:", "x-gantry:\n  confidential: required")
+    found = await check(api, manifest=asked, variables={"IMAGE": IMAGE})
+    assert [one["code"] for one in found["refusals"]] == ["hosts_not_named"]
+
+
 async def test_an_array_of_jobs_is_built_as_one_call(api):
     values = {"IMAGE": IMAGE}
     built = await api.build(CHARLIE.address, action="task.submit", manifest=MANIFEST, variables=values, count=5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from offchain.core.verifier.duties import (
     AdvanceChallenge,
@@ -27,10 +27,15 @@ from offchain.core.verifier.duties import (
 )
 from offchain.core.verifier.examination import late_answer
 from offchain.schema.chain_types._generated_chain import ChallengeRecord
+from offchain.services.proof_examiner import SECOND_S
 from tests.support.challenge_rules import NUMBER, voter_key
 
 if TYPE_CHECKING:
     from tests.support.challenge_simulation import ChallengeRun
+
+
+COMPARE_MS: Final = 50
+"""Time to compare an opening with what was computed."""
 
 
 class SimulatedVerifier:
@@ -42,14 +47,27 @@ class SimulatedVerifier:
         self._state = VerifierState(name)
         self._life = 0
         self._is_away = False
+        self._seen: tuple[ChallengeRecord, ChallengeRecord] | None = None
+        self._computed: dict[bytes, int] = {}
         latency = run.latency
         if run.dice.random() < latency.verifier_away:
             run.after(run.between((0, latency.within)), self._killed)
 
     def see(self) -> None:
-        """Follow the newest final block, and the best one."""
-        final, best = (self._own(block.record) for block in (self._run.blocks[self._run.final], self._run.blocks[-1]))
-        self._take(ChallengesSeen(final, self._run.state.rules.commit_ms, best))
+        """Follow the newest final block, and the best one. Records that are known cause nothing, and are left out."""
+        records = final, best = self._run.blocks[self._run.final].record, self._run.blocks[-1].record
+        if self._is_away or (self._is_known(records) and not self._waits_for_time(final)):
+            return
+        self._seen = records
+        self._take(ChallengesSeen(self._own(final), self._run.state.rules.commit_ms, self._own(best)))
+
+    def _is_known(self, records: tuple[ChallengeRecord, ChallengeRecord]) -> bool:
+        return self._seen is not None and all(one is other for one, other in zip(records, self._seen, strict=True))
+
+    def _waits_for_time(self, final: ChallengeRecord) -> bool:
+        """Whether time alone may cause a command: an examination or a call is repeated, or a deadline has passed."""
+        has_repetitions = bool(self._state.findings or self._state.rests)
+        return has_repetitions or self._run.blocks[self._run.final].time > final.until
 
     def _own(self, record: ChallengeRecord) -> dict[int, ChallengeRecord]:
         is_mine = any(seat.who == self._name for seat in record.ballot.seats)
@@ -102,13 +120,34 @@ class SimulatedVerifier:
         late = late_answer(run.plan.terms, run.elapsed_ms(record))
         if late is not None:
             self._found(command, late)
-        elif run.dice.random() < run.latency.fetch_fails:
-            self._found(command, Finding(FindingKind.NOT_SHOWN, "the transfer failed"), run.latency.fetch_timeout)
         else:
-            life = self._life
-            run.after(run.between(run.latency.fetch), lambda: self._fetched(command, record, seed, life))
+            life, fetch_ms = self._life, self._fetch_ms()
+            computed_at = self._computed_at(seed)
+            if fetch_ms is None:
+                self._found(command, Finding(FindingKind.NOT_SHOWN, "the transfer failed"), run.latency.fetch_timeout)
+            else:
+                run.after(fetch_ms, lambda: self._fetched(command, record, seed, life, computed_at))
 
-    def _fetched(self, command: Examine, record: ChallengeRecord, seed: bytes, life: int) -> None:
+    def _fetch_ms(self) -> int | None:
+        """Time until one of two attempts ends, of which the second starts later; None if both fail."""
+        run, first = self._run, self._attempt_ms()
+        if first is not None and first <= 1_000 * SECOND_S:
+            return first
+        second = self._attempt_ms()
+        ends = [one for one in (first, None if second is None else round(1_000 * SECOND_S) + second) if one is not None]
+        return min(ends) if ends and min(ends) <= run.latency.fetch_timeout else None
+
+    def _attempt_ms(self) -> int | None:
+        latency = self._run.latency
+        return None if self._run.dice.random() < latency.fetch_fails else self._run.between(latency.fetch)
+
+    def _computed_at(self, seed: bytes) -> int:
+        """When what a right proof opens is computed, beside the transfer; once for each draw."""
+        if seed not in self._computed:
+            self._computed[seed] = self._run.now + self._run.between(self._run.latency.verify)
+        return self._computed[seed]
+
+    def _fetched(self, command: Examine, record: ChallengeRecord, seed: bytes, life: int, computed_at: int) -> None:
         documents = self._run.host.documents()
         if life != self._life:
             return
@@ -116,7 +155,7 @@ class SimulatedVerifier:
             self._found(command, Finding(FindingKind.NOT_SHOWN, "the host did not send its proof"))
             return
         finding = self._run.finding(record, seed, documents)
-        self._found(command, finding, self._run.between(self._run.latency.verify))
+        self._found(command, finding, max(0, computed_at - self._run.now) + COMPARE_MS)
 
     def _found(self, command: Examine, finding: Finding, after_ms: int = 0) -> None:
         life = self._life
@@ -134,5 +173,6 @@ class SimulatedVerifier:
 
     def _back(self) -> None:
         self._is_away = False
+        self._computed, self._seen = {}, None
         self._state = VerifierState(self._name, self._state.votes)
         self.see()

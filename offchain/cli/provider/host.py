@@ -13,6 +13,7 @@ from offchain.cli.kit import options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
 from offchain.cli.kit.session import run, send
+from offchain.cli.provider.host_appeal import appeal
 from offchain.cli.provider.host_attest import attest
 from offchain.cli.provider.host_filters import HostListFilter, filter_options
 from offchain.cli.provider.host_trust import trust
@@ -28,7 +29,7 @@ from offchain.services.record_views import HostView, read_host, read_hosts, scor
 
 @click.group(epilog="A host is one machine; its address is that of its host key.")
 def host() -> None:
-    """List, show, challenge and attest hosts, with their prices and scores; reclaim resources of your own.
+    """List, show, challenge and attest hosts; reclaim resources of your own, and appeal verdicts against them.
 
     \b
     Examples:
@@ -40,6 +41,7 @@ def host() -> None:
 
 host.add_command(trust)
 host.add_command(attest)
+host.add_command(appeal)
 
 _COLUMNS: Final = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU/H", "SCORE", "LEASES")
 _WIDE_COLUMNS: Final = ("CORE/H", "LATENCY", "SANDBOX")

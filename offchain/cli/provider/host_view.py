@@ -15,6 +15,7 @@ from offchain.errors import StoreCorrupt
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import HostRecord, HostsParams
 from offchain.schema.chain_types.suspension import Suspension, suspension_of
+from offchain.services.dispute_view import DisputeView, disputes_of_host
 from offchain.services.earnings import LeaseEarnings, lease_earnings, leases_of, terms_of
 
 
@@ -31,6 +32,8 @@ class ProviderHostView:
     balance: AccountBalance | None
     running: AgentStatus | None
     earned: EarningsTotal | None
+    disputes: tuple[DisputeView, ...]
+    """The open disputes about its leases."""
 
     @property
     def owed(self) -> int:
@@ -79,6 +82,7 @@ async def read_provider_host(port: ChainPort, host: str, state: Path) -> Provide
         balance=None if record is None else await chain.balance(record.provider, at),
         running=read_status(state),
         earned=earned,
+        disputes=() if record is None else await disputes_of_host(port, host, at),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,12 @@ from offchain.cli.provider import agent_options
 from offchain.cli.provider.host_view import ProviderHostView, read_provider_host
 from offchain.cli.provider.signing import duration
 from offchain.errors import OurError
+from offchain.schema.chain_types._generated_chain import DisputePhase
 from offchain.schema.chain_types.suspension import challenges_text
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
+from offchain.services.dispute_view import DisputeView
+from offchain.services.event_text import time_text
 
 
 @click.command()
@@ -113,7 +117,8 @@ def text(view: ProviderHostView, service: AgentService, release: ReleaseView, *,
         ]
     )
     way_back = () if view.suspension is None else view.suspension.way_back
-    return [*lines, *way_back, *_trouble_lines(view), *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
+    troubles = (*_trouble_lines(view), *dispute_lines(view.host, view.disputes))
+    return [*lines, *way_back, *troubles, *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
 
 
 def plain(view: ProviderHostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
@@ -148,6 +153,7 @@ def plain(view: ProviderHostView, service: str | None, release: ReleaseView) -> 
             {"lease": one.lease, "owed": one.owed, "payable": one.payable, "call": one.call, "why_not": one.why_not}
             for one in view.due
         ],
+        "disputes": [one.plain() for one in view.disputes],
         "owed": view.owed,
         "payable": view.payable,
         "earned": None if view.earned is None else view.earned.earned,
@@ -222,6 +228,19 @@ def _network_text(view: ProviderHostView) -> str | None:
 
 def _trouble_lines(view: ProviderHostView) -> list[str]:
     return [f"Problem with {what}: {why}" for what, why in (view.running.troubles if view.running else {}).items()]
+
+
+def dispute_lines(host: str, disputes: Sequence[DisputeView]) -> list[str]:
+    """Return a line about each dispute with what the provider can do until when."""
+    lines = []
+    for one in disputes:
+        todo = f"gantry dispute show {one.task}"
+        if one.is_against_hosts:
+            todo = f"the verdict is against this host: gantry host appeal {host}"
+        elif one.phase == DisputePhase.HEARING.value:
+            todo = f"gantry dispute add-evidence {one.task} FILE"
+        lines.append(f"Dispute about task {one.task}: {one.phase_text} until {time_text(one.until)} UTC; {todo}")
+    return lines
 
 
 def _gateway_lines(view: ProviderHostView) -> list[str]:

@@ -13,11 +13,11 @@ from offchain.cli.kit import network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import progress
 from offchain.cli.kit.session import run
-from offchain.cli.tenant.submit import check_task
+from offchain.cli.tenant.task_preparation import prepare_task
 from offchain.core.rollout import least_surge
 from offchain.ports import ChainPort, Signer
 from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec, without_replaced_task
+from offchain.schema.manifest.task_spec import manifest_digest, without_replaced_task
 from offchain.schema.manifest.types import Manifest
 from offchain.services.health_probe import HealthProbe
 from offchain.services.host_connections import HostConnections
@@ -122,9 +122,10 @@ class _Update:
 
     async def _begin(self, submit: Submitter, service: TenantService, text: bytes, manifest: Manifest) -> TenantService:
         current = service.current
-        await check_task(self._chain, to_task_spec(manifest, manifest_digest(text)), text, self._signer)
+        task = await prepare_task(self._chain, manifest, text, self._signer)
         keep_text(self._where, current.text)
-        coming = await submit_version(self._typed, submit, self._signer.address, current, text)
+        hosts = task.spec.placement.hosts
+        coming = await submit_version(self._typed, submit, self._signer.address, current, text, hosts)
         progress(f"Task {coming.id} is the new version of {service.text}, beside task {current.id}.")
         for name in manifest.deliveries:
             progress(f"Each of its pods waits for {name}: gantry deliver {coming.id} {name} FILE")

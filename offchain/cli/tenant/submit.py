@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
 from offchain.cli.kit import options, policy_files
-from offchain.cli.kit.failures import CliError
+from offchain.cli.kit.attestation import TEST_ROOT, read_test_root
 from offchain.cli.kit.output import Screen, details, emit, progress, say
 from offchain.cli.kit.session import run, send
 from offchain.cli.tenant.follow import TaskOutcome, follow, until_running
 from offchain.cli.tenant.manifest import deposit_text, load, next_steps
 from offchain.cli.tenant.task_outcome import finish, report_outcome
-from offchain.core.placement_forecast import PlacementForecast, forecast_placement
-from offchain.core.pricing import deposit
+from offchain.cli.tenant.task_preparation import PreparedTask, prepare_task
 from offchain.core.scheduler.queue_definitions import QueueTree
-from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import TaskSpec
-from offchain.schema.chain_types.replicas import replicas_of
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
+from offchain.schema.manifest.task_spec import manifest_digest
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.trace_ids import trace_id
 from offchain.services import feasibility, tenant_calls
 from offchain.services.feasibility import FeasibilityReport, report_unsent
-from offchain.services.submit_checks import MOST_IN_ARRAY, check_hosts, check_terms, read_conditions, task_of_spec
+from offchain.services.submit_checks import MOST_IN_ARRAY
 
 T = TypeVar("T")
-_ANYWAY: Final = " With --anyway it is sent, and waits for a suitable host."
+_Prepare: TypeAlias = Callable[[ChainPort], Awaitable[PreparedTask]]
 _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
 
 
@@ -71,6 +68,8 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
     help="Submit N jobs of this manifest together. Each is a task of its own and finds its index, from 0, in "
     "GANTRY_ARRAY_INDEX.",
 )
+@TEST_ROOT
+@options.gateway
 @options.common(account=True)
 def submit(
     file: str,
@@ -81,6 +80,7 @@ def submit(
     anyway: bool,
     queues: Path | None,
     count: int | None,
+    test_root: Path | None,
     common: options.CommonOptions,
 ) -> None:
     """Submit the task that FILE describes (- for standard input).
@@ -90,7 +90,8 @@ def submit(
 
     Checked before anything is sent: the file, the account's coins, that some host could run it, and that the price
     limit is not below every host's ask. A task that no registered host could ever run is refused with the reason
-    (--anyway sends it); a task that no host can run now is submitted and waits.
+    (--anyway sends it); a task that no host can run now is submitted and waits. With confidential in the manifest, the
+    hosts that could run the task are asked, and only those that prove what it asks for may run it.
 
     \b
     Examples:
@@ -105,16 +106,17 @@ def submit(
     """
     began = time.monotonic()
     text, manifest = load(file)
-    spec = to_task_spec(manifest, manifest_digest(text))
     _warn_of_secrets(manifest)
-    _note_confidential(manifest)
-    signer = common.open_account()
+    signer, root = common.open_account(), read_test_root(test_root)
+
+    def prepared(chain: ChainPort) -> Awaitable[PreparedTask]:
+        return prepare_task(chain, manifest, text, signer, anyway=anyway, count=count or 1, test_root=root)
+
     if count is not None:
-        _submit_array(spec, text, count, signer, common, anyway=anyway, alone=not (wait or dry_run))
+        _submit_array(prepared, count, signer, common, alone=not (wait or dry_run))
         return
     if dry_run:
-        definitions = policy_files.read_definitions(queues, None).queues
-        _dry_run(spec, text, signer, common, queues=definitions, anyway=anyway)
+        _dry_run(prepared, signer, common, queues=policy_files.read_definitions(queues, None).queues)
         return
 
     sent: list[int | None] = []
@@ -125,10 +127,10 @@ def submit(
         nonlocal genesis
         async with common.connected() as chain:
             genesis = await chain.genesis_hash()
-            found = await check_task(chain, spec, text, signer, anyway=anyway)
-            _note_availability(spec, found)
+            task = await prepared(chain)
+            _note_availability(task)
             sent.append(None)
-            number, at = await send_task(chain, spec, text, signer)
+            number, at = await send_task(chain, task.spec, text, signer)
             sent.append(number)
             if not common.as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
@@ -142,7 +144,7 @@ def submit(
 
     number, outcome = _run(work(), sent, common.account)
     if outcome is None:
-        _print_submitted(number, spec, manifest, genesis, common)
+        _print_submitted(number, manifest_digest(text), manifest, genesis, common)
     elif manifest.kind != "job":
         _print_running(outcome, manifest, common.account, as_json=common.as_json)
     else:
@@ -155,14 +157,14 @@ def _print_deliveries(manifest: Manifest, number: int) -> None:
 
 
 def _print_submitted(
-    number: int, spec: TaskSpec, manifest: Manifest, genesis: bytes, common: options.CommonOptions
+    number: int, digest: bytes, manifest: Manifest, genesis: bytes, common: options.CommonOptions
 ) -> None:
     if common.as_json:
         emit(
             {
                 "task": number,
                 "state": "Queued",
-                "manifest_digest": spec.manifest_digest.hex(),
+                "manifest_digest": digest.hex(),
                 "trace": trace_id(genesis, number),
             }
         )
@@ -172,13 +174,11 @@ def _print_submitted(
 
 
 def _submit_array(
-    spec: TaskSpec,
-    text: bytes,
+    prepared: _Prepare,
     count: int,
     signer: Signer,
     common: options.CommonOptions,
     *,
-    anyway: bool,
     alone: bool,
 ) -> None:
     """Submit an array of jobs. `alone`: neither --wait nor --dry-run was given."""
@@ -186,13 +186,14 @@ def _submit_array(
         raise click.UsageError("--array cannot be combined with --wait or --dry-run: gantry task wait follows a task.")
     sent: list[int | None] = []
 
-    async def work() -> tuple[int, BlockRef]:
+    async def work() -> tuple[PreparedTask, int, BlockRef]:
         async with common.connected() as chain:
-            _note_availability(spec, await check_task(chain, spec, text, signer, anyway=anyway, count=count))
+            task = await prepared(chain)
+            _note_availability(task)
             sent.append(None)
-            return await send_task(chain, spec, text, signer, count=count)
+            return task, *await send_task(chain, task.spec, task.text, signer, count=count)
 
-    first, at = _run(work(), sent, common.account)
+    task, first, at = _run(work(), sent, common.account)
     last = first + count - 1
     if common.as_json:
         emit(
@@ -201,7 +202,7 @@ def _submit_array(
                 "count": count,
                 "tasks": list(range(first, last + 1)),
                 "state": "Queued",
-                "manifest_digest": spec.manifest_digest.hex(),
+                "manifest_digest": task.spec.manifest_digest.hex(),
                 "block": at.number,
             }
         )
@@ -244,47 +245,9 @@ def _warn_of_secrets(manifest: Manifest) -> None:
                 )
 
 
-def _note_confidential(manifest: Manifest) -> None:
-    if manifest.confidential is not None and not manifest.placement.hosts:
-        progress(
-            "note: schedulers do not know which hosts are confidential, and nothing is delivered to others. "
-            "Name some in placement.hosts; gantry host attest HOST shows what one proves."
-        )
-
-
-async def check_task(
-    chain: ChainPort,
-    spec: TaskSpec,
-    text: bytes,
-    signer: Signer,
-    *,
-    anyway: bool = False,
-    notify: Callable[[str], None] = progress,
-    count: int = 1,
-) -> PlacementForecast:
-    """Return how many pods could start now. Raises CliError if no host could ever run it, or coins are missing.
-
-    `count`: how many such jobs are submitted together.
-    """
-    found = await read_conditions(chain, signer.address)
-    check_terms(spec, len(text), found, count)
-    if replicas_of(spec):
-        each = format_amount(deposit(spec.max_rate_per_hour, spec.max_duration_ms))
-        notify(
-            f"note: {spec.pods_max} replicas are deposited for, at most {each} each. If their results differ, another "
-            "one is placed: have as much free then, or the task fails unpaid."
-        )
-    try:
-        check_hosts(spec, found.hosts, signer.address)
-    except CheckFailed as error:
-        if not anyway:
-            raise CliError(error.message, error.hint + _ANYWAY, code=error.code, facts=error.facts) from None
-        notify(f"note: {error.message}")
-    return forecast_placement({host.id: host for host in found.hosts}, task_of_spec(spec, signer.address))
-
-
-def _note_availability(spec: TaskSpec, found: PlacementForecast) -> None:
+def _note_availability(task: PreparedTask) -> None:
     """Report why the task will wait, if too few hosts can run it now."""
+    spec, found = task.spec, task.forecast
     if found.pods_now >= spec.pods_min or not found.hosts:
         return
     room = f"{found.pods_now} of the {spec.pods_min} pods fit now" if found.pods_now else "no host can run it now"
@@ -293,25 +256,26 @@ def _note_availability(spec: TaskSpec, found: PlacementForecast) -> None:
 
 
 def _dry_run(
-    spec: TaskSpec,
-    text: bytes,
+    prepared: _Prepare,
     signer: Signer,
     common: options.CommonOptions,
     *,
     queues: QueueTree,
-    anyway: bool,
 ) -> None:
 
-    async def work() -> FeasibilityReport:
+    async def work() -> tuple[PreparedTask, FeasibilityReport]:
         async with common.connected() as chain:
-            await check_task(chain, spec, text, signer, anyway=anyway)
-            return await report_unsent(chain, spec, signer.address, queues)
+            task = await prepared(chain)
+            return task, await report_unsent(chain, task.spec, signer.address, queues)
 
-    found = run(work())
+    task, found = run(work())
+    asked = task.confidential
     if common.as_json:
-        emit(feasibility.feasibility_fields(found) | {"leaving": feasibility.preemption_fields(found)})
+        fields = {"confidential": None if asked is None else asked.plain()}
+        emit(feasibility.feasibility_fields(found) | fields | {"leaving": feasibility.preemption_fields(found)})
         return
-    details(feasibility.feasibility_lines(found) + feasibility.preemption_lines(found))
+    lines = [("Confidential", None if asked is None else asked.text), *feasibility.feasibility_lines(found)]
+    details(lines + feasibility.preemption_lines(found))
     say()
     say("Nothing was sent.")
 

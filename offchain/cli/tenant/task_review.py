@@ -1,4 +1,4 @@
-"""gantry task accept, dispute, rate: a tenant's judgement of what its hosts delivered."""
+"""gantry task accept, dispute, rate, report-scheduler: a tenant's judgement of its hosts and its scheduler."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from pathlib import Path
 
 import click
 
+from offchain.cli.kit.output import progress
 from offchain.cli.tenant.task_lifecycle import MAX_PODS, action
 from offchain.ports import Call, ChainPort
+from offchain.schema.manifest.values import format_amount
 from offchain.services import dispute_calls, tenant_calls
 from offchain.services.record_views import TaskView
+from offchain.services.self_assignments import cheaper_host
 
 _POD = click.option("--pod", type=click.IntRange(0, MAX_PODS - 1), help="Only this pod.  [default: all]")
 
 
 def register(group: click.Group) -> None:
-    for command in (accept, dispute, rate):
+    for command in (accept, dispute, rate, report_scheduler):
         group.add_command(command)
 
 
@@ -71,3 +74,23 @@ async def rate(_: ChainPort, view: TaskView, stars: int, pod: int | None) -> lis
       gantry task rate 7 2 --pod 1 --account //Charlie
     """
     return tenant_calls.rate(view, stars, pod)
+
+
+@click.command("report-scheduler")
+@action
+async def report_scheduler(chain: ChainPort, view: TaskView) -> list[Call]:
+    """Report the scheduler of a task that placed it on a host of its own, although another was clearly cheaper.
+
+    A host is looked for that has room for the pod now, costs at least a tenth less, has no lower score, and had the
+    same offer before. The chain checks it. The scheduler loses a part of its bond: half of it is yours.
+
+    \b
+    Example:
+      gantry task report-scheduler 7 --account //Charlie
+    """
+    found = await cheaper_host(chain, view.id)
+    progress(
+        f"Scheduler {found.scheduler} placed lease {found.lease} on a host of its own at "
+        f"{format_amount(found.paid_per_hour)} an hour; host {found.host} asks {format_amount(found.rate_per_hour)}."
+    )
+    return [found.call]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
+from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import network, options
 from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say, table
@@ -25,10 +27,12 @@ from offchain.ports import ChainEvent, ChainPort
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.value_text import counted
 from offchain.services import feasibility
+from offchain.services.confidential_hosts import confidential_text
 from offchain.services.event_text import event_text, state_phrase, time_text
 from offchain.services.feasibility import FeasibilityReport, report_task
 from offchain.services.record_views import TaskView, read_tasks
 from offchain.services.scheduler_replies import SchedulerReply, ask_schedulers, reserved_start
+from offchain.services.self_assignments import self_assigned_lease
 
 _MOST: Final = 1000
 _NAMES: Final = frozenset(
@@ -148,13 +152,13 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
     """
     sources = scheduler_decisions.choose_schedulers(schedulers, common.url)
 
-    async def work() -> tuple[FeasibilityReport | CheckFailed, TaskView | None, tuple[SchedulerReply, ...], bytes]:
+    async def work() -> tuple[_Asked, TaskView | None, tuple[SchedulerReply, ...], bytes]:
         async with common.connected() as chain:
-            replies, report = await asyncio.gather(ask_schedulers(sources, number), _asked(chain, number))
+            replies, asked = await asyncio.gather(ask_schedulers(sources, number), _ask(chain, number))
             view = (await read_tasks(chain, [number])).get(number)
-            return report, view, replies, await chain.genesis_hash()
+            return asked, view, replies, await chain.genesis_hash()
 
-    report, view, replies, genesis = run(work())
+    (report, notes), view, replies, genesis = run(work())
     history = read_history(index, number, genesis)
     ended = view if view is not None and view.is_final else None
     known = history is not None or any(one.answer is not None and not one.answer.empty for one in replies)
@@ -165,10 +169,10 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
         hint = _HOW.format(task=number) if report.code == "no_task" else report.hint
         raise CliError(report.message, hint, code=report.code)
     if common.as_json:
-        emit(_fields(number, report, replies, history, ended))
+        emit({**_fields(number, report, replies, history, ended), **notes})
         return
     if ended is None:
-        _show(number, report, replies, history)
+        _show(number, report, replies, history, notes)
     else:
         _show_ended(ended)
     scheduler_decisions.print_decisions(replies)
@@ -179,11 +183,24 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, common: opt
         say(f"The decisions of schedulers are not known. {_HOW.format(task=number)}")
 
 
-async def _asked(chain: ChainPort, number: int) -> FeasibilityReport | CheckFailed:
+_Asked: TypeAlias = tuple[FeasibilityReport | CheckFailed, Mapping[str, str | None]]
+"""What the chain says of a task, and further sentences by the names of their JSON fields."""
+
+
+async def _ask(chain: ChainPort, number: int) -> _Asked:
     try:
-        return await report_task(chain, number)
+        report = await report_task(chain, number)
     except CheckFailed as error:
-        return error
+        return error, {}
+    task = await GantryChain(chain).task(number)
+    own = None if task is None else self_assigned_lease(task)
+    return report, {
+        "confidential": await confidential_text(chain, report.task),
+        "self_assigned": None
+        if own is None
+        else f"its scheduler {own.record.assigned_by} placed it on a host of its own: if another was clearly cheaper, "
+        f"gantry task report-scheduler {number} reports it",
+    }
 
 
 def _show(
@@ -191,6 +208,7 @@ def _show(
     report: FeasibilityReport | CheckFailed,
     replies: tuple[SchedulerReply, ...],
     history: TaskHistory | None,
+    notes: Mapping[str, str | None],
 ) -> None:
     if isinstance(report, CheckFailed):
         details([("Task", number), ("State", "final or unknown" if history is None else state_phrase(history.state))])
@@ -199,6 +217,7 @@ def _show(
     pairs: list[tuple[str, object]] = [("Task", number), ("State", task.state)]
     pairs += [("Runs on", ", ".join(lease.host for lease in task.leases) or None)]
     pairs += [("At risk", feasibility.risk_text(report.at_risk))]
+    pairs += [("Confidential", notes.get("confidential")), ("Own host", notes.get("self_assigned"))]
     if task.open_pods:
         pairs += [("Waits for", counted(len(task.open_pods), "pod"))]
         pairs += feasibility.feasibility_lines(report, reserved_start(replies))

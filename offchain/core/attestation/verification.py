@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 
-from offchain.core.attestation import sev_snp
+from offchain.core.attestation import nvidia, sev_snp
 from offchain.core.attestation.certificates import RootKeys
+from offchain.core.attestation.nvidia import verify_gpus
 from offchain.core.attestation.sev_snp import SnpReport, verify_snp
 from offchain.core.attestation.tdx import TdxReport, verify_tdx
-from offchain.schema.attestation.document import AttestationDocument, EvidenceKind, report_data
+from offchain.schema.attestation.document import AttestationDocument, EvidenceKind, gpu_nonce, report_data
 from offchain.schema.attestation.policy import (
     AttestationCheck,
     AttestationFinding,
@@ -96,8 +97,7 @@ def _verified(
         if not isinstance(part, AttestationFinding):
             measurement = part.measurement
     yield _check_measurement(measurement, policy)
-    text = "evidence of GPUs is not verified by this release"
-    yield AttestationFinding(AttestationCheck.GPUS, passed=None, text=text)
+    yield _check_gpus(document, policy, test_root, now_s)
 
 
 def _check_measurement(measurement: bytes, policy: AttestationPolicy) -> AttestationFinding:
@@ -111,6 +111,20 @@ def _check_measurement(measurement: bytes, policy: AttestationPolicy) -> Attesta
             "If you trust this release of the host's system, add it to confidential.measurements in the manifest.",
         )
     return AttestationFinding.proven(AttestationCheck.MEASUREMENT, measurement.hex())
+
+
+def _check_gpus(
+    document: AttestationDocument, policy: AttestationPolicy, test_root: bytes | None, now_s: int
+) -> AttestationFinding:
+    """Verify the evidence of the machine's GPUs. Evidence that proves nothing fails only if the policy asks for it."""
+    nonce = gpu_nonce(document.host, document.nonce, document.seal_key)
+    try:
+        text = verify_gpus(document.gpus, nonce, RootKeys(nvidia.ROOTS, test_root), now_s)
+    except EvidenceError as error:
+        if policy.genuine_gpus:
+            raise
+        return AttestationFinding(AttestationCheck.GPUS, passed=None, text=f"{error}; the policy does not ask for GPUs")
+    return AttestationFinding(AttestationCheck.GPUS, passed=True if policy.genuine_gpus else None, text=text)
 
 
 def _facts(report: SnpReport | TdxReport | None) -> tuple[tuple[str, str], ...]:

@@ -69,10 +69,32 @@ def verify_commitment(
     return ProofVerdict()
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedOpening:
+    """Fingerprints of the drawn rows and ends of the drawn chains, computed from the seed alone."""
+
+    rows: tuple[int, ...]
+    chains: tuple[int, ...]
+
+
+def expected_opening(seed: bytes, work: ChallengeWork, seed_of_opening: bytes) -> ExpectedOpening:
+    """Return what a right proof opens: the costly part of a verification, which needs nothing of the host."""
+    rows = expected_rows(seed, work, drawn_numbers(seed_of_opening, "rows", work.rows))
+    chains = expected_chains(seed, work, drawn_numbers(seed_of_opening, "chains", work.chains))
+    return ExpectedOpening(tuple(rows), tuple(chains))
+
+
 def verify_opening(
-    commitment: ChallengeCommitment, work: ChallengeWork, opening: ChallengeOpening, seed_of_opening: bytes
+    commitment: ChallengeCommitment,
+    work: ChallengeWork,
+    opening: ChallengeOpening,
+    seed_of_opening: bytes,
+    expected: ExpectedOpening | None = None,
 ) -> ProofVerdict:
-    """Verify the drawn rows and chains. The commitment is checked before, by :func:`verify_commitment`."""
+    """Verify the drawn rows and chains. The commitment is checked before, by :func:`verify_commitment`.
+
+    `expected`: of the same seed, work and draw; None: it is computed.
+    """
     parts = (
         ("rows", work.rows, commitment.rows_root, opening.rows),
         ("chains", work.chains, commitment.chains_root, opening.chains),
@@ -86,13 +108,12 @@ def verify_opening(
             claimed[name] = [_value(root, total, one) for one in shown]
         except OpeningInvalidError as error:
             return ProofVerdict(ProofFault.WRONG_PATH, f"{name}: {error}")
-    rows = expected_rows(commitment.seed, work, tuple(one.number for one in opening.rows))
-    for shown_row, value, expected in zip(opening.rows, claimed["rows"], rows, strict=True):
-        if value != expected:
+    right = expected or expected_opening(commitment.seed, work, seed_of_opening)
+    for shown_row, value, right_row in zip(opening.rows, claimed["rows"], right.rows, strict=True):
+        if value != right_row:
             return ProofVerdict(ProofFault.WRONG_ROW, f"row {shown_row.number} of the products is wrong")
-    chains = expected_chains(commitment.seed, work, tuple(one.number for one in opening.chains))
-    for shown_chain, value, expected in zip(opening.chains, claimed["chains"], chains, strict=True):
-        if value != expected:
+    for shown_chain, value, right_end in zip(opening.chains, claimed["chains"], right.chains, strict=True):
+        if value != right_end:
             return ProofVerdict(ProofFault.WRONG_CHAIN, f"chain {shown_chain.number} of reads is wrong")
     return ProofVerdict()
 

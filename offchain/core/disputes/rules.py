@@ -73,7 +73,12 @@ def check_appeal(task: int, record: DisputeRecord, who: str, now: int) -> int:
             code="not_losing_side",
         )
     last = record.stakes[-1]
-    return 2 * (last.amount + last.fee_paid)
+    return appeal_stake(last.amount, last.fee_paid)
+
+
+def appeal_stake(amount: int, fee_paid: int) -> int:
+    """Return the stake of an appeal after a stake of `amount`, of which a fee was paid; base units."""
+    return 2 * (amount + fee_paid)
 
 
 def check_evidence(task: int, record: DisputeRecord, who: str, now: int) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from offchain.core.challenge.verification import ProofFault, ProofVerdict, verify_commitment, verify_opening
+from offchain.core.challenge.verification import (
+    ExpectedOpening,
+    ProofFault,
+    ProofVerdict,
+    verify_commitment,
+    verify_opening,
+)
 from offchain.core.verifier.duties import Finding, FindingKind
 from offchain.schema.chain_types._generated_chain import ChallengeRecord
 from offchain.schema.challenge.order import read_commitment, read_opening
@@ -27,9 +33,13 @@ def examine_proof(
     elapsed_ms: int,
     seed_of_opening: bytes,
     documents: tuple[bytes, bytes],
+    expected: ExpectedOpening | None = None,
 ) -> Finding:
-    """Return the finding about an answer in time. `documents`: commitment and opening, as the host sent them."""
-    verdict = _verdict(record, terms, seed_of_opening, *documents)
+    """Return the finding about an answer in time. `documents`: commitment and opening, as the host sent them.
+
+    `expected`: of the challenge's seed and this draw; None: it is computed.
+    """
+    verdict = _verdict(record, terms, seed_of_opening, *documents, expected)
     if verdict.is_right:
         return Finding(FindingKind.RIGHT, f"the proof is right, {elapsed_ms} ms after the seed")
     if verdict.fault is ProofFault.WRONG_DRAW:
@@ -39,7 +49,12 @@ def examine_proof(
 
 
 def _verdict(
-    record: ChallengeRecord, terms: ChallengeTerms, seed_of_opening: bytes, commitment: bytes, opening: bytes
+    record: ChallengeRecord,
+    terms: ChallengeTerms,
+    seed_of_opening: bytes,
+    commitment: bytes,
+    opening: bytes,
+    expected: ExpectedOpening | None,
 ) -> ProofVerdict:
     assert record.answer is not None  # noqa: S101  (an answer has times)
     assert record.ballot.seed is not None  # noqa: S101
@@ -50,6 +65,6 @@ def _verdict(
         )
         if not verdict.is_right:
             return verdict
-        return verify_opening(promised, terms.work, read_opening(opening), seed_of_opening)
+        return verify_opening(promised, terms.work, read_opening(opening), seed_of_opening, expected)
     except WireError as error:
         return ProofVerdict(ProofFault.MALFORMED, f"the proof is malformed: {error}")

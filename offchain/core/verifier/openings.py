@@ -64,23 +64,45 @@ def chance_per_period_ppm(score: HostScore | None) -> int:
     return max(LEAST_PER_PERIOD_PPM, PPM * (bad + EVIDENCE_UNIT) // (good + bad + EVIDENCE_UNIT))
 
 
-def chance_per_block_ppm(record: HostRecord, score: HostScore | None, draw: BlockDraw) -> int:
-    """Return the chance that this block's draw has the host challenged."""
+def is_repetition_due(of_host: HostChallenges | None) -> bool:
+    """Return whether no verifier has opened a challenge since the host missed one.
+
+    A miss has no consequence alone, so a device that is too slow would rather miss than answer late.
+    """
+    if of_host is None or of_host.missed_at is None:
+        return False
+    return of_host.by_verifier_at is None or of_host.by_verifier_at < of_host.missed_at
+
+
+def chance_per_block_ppm(
+    record: HostRecord, score: HostScore | None, of_host: HostChallenges | None, draw: BlockDraw
+) -> int:
+    """Return the chance that this block's draw has the host challenged.
+
+    After a miss it is 1 in each `challenge_rest_ms`, until the challenge is repeated.
+    """
     if isinstance(record.status, HostStatusUnverified):
         return UNVERIFIED_PER_BLOCK_PPM
     if not isinstance(record.status, (HostStatusVerified, HostStatusOnline)):
         return 0
-    return max(1, min(PPM, chance_per_period_ppm(score) * draw.block_ms // max(1, draw.rest_ms)))
+    chance_ppm = PPM if is_repetition_due(of_host) else chance_per_period_ppm(score)
+    return max(1, min(PPM, chance_ppm * draw.block_ms // max(1, draw.rest_ms)))
 
 
 def drawn_opening(
-    me: str, host: str, key: bytes, record: HostRecord, score: HostScore | None, draw: BlockDraw
+    me: str,
+    host: str,
+    key: bytes,
+    record: HostRecord,
+    score: HostScore | None,
+    of_host: HostChallenges | None,
+    draw: BlockDraw,
 ) -> Opening | None:
     """Return the challenge of this host that `me` has to open by this block's draw. `key`: the host's, 32 bytes."""
     if draw.randomness is None or not record.answers_challenges:
         return None
     ticket = _hash(draw.randomness, key)
-    if int.from_bytes(ticket[:8], "little") % PPM >= chance_per_block_ppm(record, score, draw):
+    if int.from_bytes(ticket[:8], "little") % PPM >= chance_per_block_ppm(record, score, of_host, draw):
         return None
     candidates = {who: raw for who, raw in draw.verifiers.items() if who not in (record.provider, host)}
     if not candidates or min(candidates, key=lambda who: _hash(ticket, candidates[who])) != me:

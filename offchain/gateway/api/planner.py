@@ -238,6 +238,7 @@ def _refusals(
     checks: tuple[Callable[[], object], ...] = (
         *term_checks(task.spec, len(task.text), found, count),
         partial(check_hosts, task.spec, found.hosts, tenant),
+        partial(_check_confidential, task.manifest),
     )
     for check in checks:
         try:
@@ -246,6 +247,17 @@ def _refusals(
             if with_funds or error.code != _FUNDS:
                 failed.append(error)
     return tuple(failed)
+
+
+def _check_confidential(manifest: Manifest) -> None:
+    """Raise CheckFailed for a confidential task that names no hosts: only a tenant's own program may ask them."""
+    if manifest.confidential is not None and not manifest.placement.hosts:
+        raise CheckFailed(
+            "x-gantry.confidential asks for hosts that prove what they are, and a gateway cannot ask them for a tenant: "
+            "any host could get the task.",
+            "Name hosts in x-gantry.placement.hosts, or submit it with gantry submit or the SDK, which ask them.",
+            code="hosts_not_named",
+        )
 
 
 async def _in(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:

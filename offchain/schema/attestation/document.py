@@ -21,6 +21,7 @@ from offchain.schema.protocol.fields import (
     canonical_json,
     decode,
     json_object,
+    objects_of,
     text,
     whole,
 )
@@ -35,7 +36,13 @@ MAX_QUOTE: Final = 16_384
 MAX_COLLATERAL: Final = 262_144
 """The largest collateral of one quote, in characters: certificates, revocation lists and TCB information."""
 MAX_DOCUMENT: Final = 512 << 10
+MAX_GPUS: Final = 16
+MAX_GPU_REPORT: Final = 8_192
+"""The largest report of a GPU, in bytes: one of Hopper has about 4,100."""
+MAX_GPU_CERTIFICATES: Final = 8_192
+"""The longest chain of certificates of a GPU, PEM, in characters."""
 _DOMAIN: Final = b"gantry/attestation/v1"
+_GPU_DOMAIN: Final = b"gantry/attestation/gpu/v1"
 
 
 class EvidenceKind(StrEnum):
@@ -48,6 +55,11 @@ class EvidenceKind(StrEnum):
 def report_data(host_key: bytes, nonce: bytes, seal_key: bytes) -> bytes:
     """Return the 64 bytes that a quote has to contain: a SHA-256, then zeros. Each argument has 32 bytes."""
     return hashlib.sha256(_DOMAIN + host_key + nonce + seal_key).digest() + bytes(REPORT_DATA_BYTES - 32)
+
+
+def gpu_nonce(host_key: bytes, nonce: bytes, seal_key: bytes) -> bytes:
+    """Return the nonce with which each GPU of the machine makes its report. Each argument has 32 bytes."""
+    return hashlib.sha256(_GPU_DOMAIN + host_key + nonce + seal_key).digest()
 
 
 def _base64_of(most_bytes: int) -> Reader:
@@ -78,12 +90,33 @@ def _collateral_of(longest: int) -> Reader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuEvidence:
+    """A report that a GPU of NVIDIA has signed, and its chain of certificates, PEM, the leaf first."""
+
+    report: Annotated[bytes, _base64_of(MAX_GPU_REPORT)]
+    certificates: Annotated[str, _collateral_of(MAX_GPU_CERTIFICATES)]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the evidence as JSON fields."""
+        return {"report": base64.b64encode(self.report).decode(), "certificates": self.certificates}
+
+
+def _gpus(fields: dict[str, Any], name: str) -> tuple[GpuEvidence, ...]:
+    if name not in fields:
+        return ()
+    found: tuple[GpuEvidence, ...] = objects_of(GpuEvidence)(fields, name)
+    if not 1 <= len(found) <= MAX_GPUS:
+        raise WireError(f"{name} must have 1 to {MAX_GPUS} entries")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttestationDocument:
     """Evidence of one host for one verifier.
 
     `host`: its key; `nonce`: of the verifier; `seal_key`: X25519, for which secrets are sealed; `quote`: signed by the
     hardware. `collateral`: with `tdx` the JSON of Intel's collateral as dcap-qvl writes it; with `sev-snp` certificates
-    and revocation lists, PEM.
+    and revocation lists, PEM. `gpus`: evidence of the machine's GPUs, as far as they make any.
     """
 
     v: Annotated[int, whole(VERSION, VERSION)] = VERSION
@@ -93,6 +126,7 @@ class AttestationDocument:
     seal_key: Annotated[bytes, bytes_of(SEAL_KEY_BYTES)]
     quote: Annotated[bytes, _base64_of(MAX_QUOTE)]
     collateral: Annotated[str, _collateral_of(MAX_COLLATERAL)]
+    gpus: Annotated[tuple[GpuEvidence, ...], _gpus] = ()
 
     def encode(self) -> bytes:
         """Return the document's bytes. Raise :class:`WireError` if it is too long."""
@@ -105,6 +139,7 @@ class AttestationDocument:
                 "seal_key": self.seal_key.hex(),
                 "quote": base64.b64encode(self.quote).decode(),
                 "collateral": self.collateral,
+                **({"gpus": [one.plain() for one in self.gpus]} if self.gpus else {}),
             }
         )
         _check_size(data)

@@ -62,19 +62,21 @@ class AttestationPolicy:
 
     `measurements`: of the software that the machine started with; empty: not compared, so that the provider's own
     software may be behind the key. `min_snp_tcb`: of AMD processors; for Intel's, the manufacturer's list says whether
-    a version is current.
+    a version is current. `genuine_gpus`: at least one GPU of NVIDIA has to sign a report for the request.
     """
 
     kinds: tuple[EvidenceKind, ...] = tuple(EvidenceKind)
     measurements: tuple[bytes, ...] = ()
     min_snp_tcb: SnpTcb = field(default_factory=SnpTcb)
+    genuine_gpus: bool = False
 
     @property
     def text(self) -> str:
         """The policy in a phrase."""
         software = f"{len(self.measurements)} measurements" if self.measurements else "any software"
         least = "" if self.min_snp_tcb == SnpTcb() else f", AMD firmware from {self.min_snp_tcb.text}"
-        return f"secrets only to hosts with {' or '.join(self.kinds)}, {software}{least}"
+        gpus = ", genuine GPUs" if self.genuine_gpus else ""
+        return f"secrets only to hosts with {' or '.join(self.kinds)}, {software}{least}{gpus}"
 
     def plain(self) -> dict[str, Any]:
         """Return the policy as JSON fields."""
@@ -82,6 +84,7 @@ class AttestationPolicy:
             "kinds": [kind.value for kind in self.kinds],
             "measurements": [one.hex() for one in self.measurements],
             "min_snp_tcb": self.min_snp_tcb.text,
+            "gpus": "genuine" if self.genuine_gpus else None,
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import ValidationInfo
 
@@ -22,7 +22,7 @@ _MEASUREMENT_HINT: Final = "Write what gantry host attest prints as measurement"
 
 
 class ConfidentialSection(Section):
-    """The kinds of machines, their software and the age of their firmware that are accepted."""
+    """The kinds of machines, their software, the age of their firmware, and the GPUs that are accepted."""
 
     kinds: Annotated[tuple[Annotated[str, Word(*(kind.value for kind in EvidenceKind))], ...], Items(4, "kinds")] = ()
     measurements: Annotated[
@@ -32,6 +32,8 @@ class ConfidentialSection(Section):
     min_snp_tcb: Annotated[
         SnpTcb, Notation(parse_snp_tcb, "Write for example min_snp_tcb: bootloader=4,snp=22,microcode=213")
     ] = SnpTcb()
+
+    gpus: Annotated[Literal["genuine"] | None, Word("genuine")] = None
 
     def check(self, problems: Problems) -> None:
         for name in ("kinds", "measurements"):
@@ -44,6 +46,7 @@ class ConfidentialSection(Section):
             kinds=tuple(map(EvidenceKind, self.kinds)) or tuple(EvidenceKind),
             measurements=self.measurements,
             min_snp_tcb=self.min_snp_tcb,
+            genuine_gpus=self.gpus is not None,
         )
 
 

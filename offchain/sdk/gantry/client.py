@@ -20,12 +20,12 @@ from offchain.cli.kit.host_connection import (
 )
 from offchain.cli.tenant.follow import follow, until_running
 from offchain.cli.tenant.manifest import substituted
-from offchain.cli.tenant.submit import check_task, send_task
+from offchain.cli.tenant.submit import send_task
+from offchain.cli.tenant.task_preparation import prepare_task
 from offchain.errors import BadKey
 from offchain.ports import BlockRef, Call, ChainPort, Signer
 from offchain.schema.chain_types._generated_chain import Vote, calls
 from offchain.schema.manifest.parse import parse_manifest
-from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.values import check_address
 from offchain.services import provider_calls, tenant_calls
 from offchain.services.dispute_view import DisputeView, read_dispute_view
@@ -78,23 +78,36 @@ class AsyncNetwork:
         return int(record["data"]["free"]) if record else 0
 
     async def submit(
-        self, manifest: str | Path | bytes, *, anyway: bool = False, notify: Notify = _ignore
+        self,
+        manifest: str | Path | bytes,
+        *,
+        anyway: bool = False,
+        notify: Notify = _ignore,
+        test_root: bytes | None = None,
     ) -> AsyncTask:
         """Submit a task, and return it once its submission is final.
 
         `manifest`: the path of a Compose file with an x-gantry section, or its text (bytes, or a string of several
         lines). Variables in a file are substituted as by `gantry submit`. Checked before anything is sent: the
-        manifest, the account's coins, and that some host could run it unless `anyway`. Raises ManifestError,
-        CallRefused, GantryError.
+        manifest, the account's coins, and that some host could run it unless `anyway`. With `confidential` in the
+        manifest, only hosts that prove what it asks for may run it; `test_root` as in :meth:`AsyncTask.deliver`. Raises
+        ManifestError, CallRefused, GantryError.
         """
         text = _text_of(manifest)
-        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
-        await check_task(self._chain, spec, text, self._signer, anyway=anyway, notify=notify)
-        number, block = await send_task(self._chain, spec, text, self._signer, quiet=True)
+        task = await prepare_task(
+            self._chain, parse_manifest(text), text, self._signer, anyway=anyway, notify=notify, test_root=test_root
+        )
+        number, block = await send_task(self._chain, task.spec, text, self._signer, quiet=True)
         return AsyncTask(self._chain, self._signer, number, block)
 
     async def submit_array(
-        self, manifest: str | Path | bytes, count: int, *, anyway: bool = False, notify: Notify = _ignore
+        self,
+        manifest: str | Path | bytes,
+        count: int,
+        *,
+        anyway: bool = False,
+        notify: Notify = _ignore,
+        test_root: bytes | None = None,
     ) -> list[AsyncTask]:
         """Submit 1 to 4,096 jobs of one manifest together, and return them in the order of their indices.
 
@@ -102,9 +115,17 @@ class AsyncNetwork:
         :meth:`submit`.
         """
         text = _text_of(manifest)
-        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
-        await check_task(self._chain, spec, text, self._signer, anyway=anyway, notify=notify, count=count)
-        first, block = await send_task(self._chain, spec, text, self._signer, quiet=True, count=count)
+        task = await prepare_task(
+            self._chain,
+            parse_manifest(text),
+            text,
+            self._signer,
+            anyway=anyway,
+            notify=notify,
+            count=count,
+            test_root=test_root,
+        )
+        first, block = await send_task(self._chain, task.spec, text, self._signer, quiet=True, count=count)
         return [AsyncTask(self._chain, self._signer, first + index, block) for index in range(count)]
 
     async def transfer(self, to: str, amount: int) -> None:

@@ -69,15 +69,30 @@ class Network:
         """The free coins of the account, in base units of 10⁻¹² GTY."""
         return self._run(self._open.balance())
 
-    def submit(self, manifest: str | Path | bytes, *, anyway: bool = False, notify: Notify = _ignore) -> RemoteTask:
+    def submit(
+        self,
+        manifest: str | Path | bytes,
+        *,
+        anyway: bool = False,
+        notify: Notify = _ignore,
+        test_root: bytes | None = None,
+    ) -> RemoteTask:
         """See :meth:`gantry.AsyncNetwork.submit`."""
-        return RemoteTask(self._runner, self._run(self._open.submit(manifest, anyway=anyway, notify=notify)))
+        made = self._open.submit(manifest, anyway=anyway, notify=notify, test_root=test_root)
+        return RemoteTask(self._runner, self._run(made))
 
     def submit_array(
-        self, manifest: str | Path | bytes, count: int, *, anyway: bool = False, notify: Notify = _ignore
+        self,
+        manifest: str | Path | bytes,
+        count: int,
+        *,
+        anyway: bool = False,
+        notify: Notify = _ignore,
+        test_root: bytes | None = None,
     ) -> list[RemoteTask]:
         """See :meth:`gantry.AsyncNetwork.submit_array`."""
-        made = self._run(self._open.submit_array(manifest, count, anyway=anyway, notify=notify))
+        opened = self._open.submit_array(manifest, count, anyway=anyway, notify=notify, test_root=test_root)
+        made = self._run(opened)
         return [RemoteTask(self._runner, one) for one in made]
 
     def transfer(self, to: str, amount: int) -> None:

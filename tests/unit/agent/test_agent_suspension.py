@@ -97,6 +97,7 @@ def view(found, since_ms=None, challenge=None):
         balance=None,
         running=running,
         earned=None,
+        disputes=(),
     )
 
 

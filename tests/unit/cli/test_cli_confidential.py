@@ -171,17 +171,76 @@ def test_a_host_is_compared_with_a_manifest(world, root, tmp_path):
     assert world.run("host", "attest", HOST.address, *CHARLIE, *both)[0] == 2
 
 
-@pytest.mark.usefixtures("confidential")
-def test_who_submits_is_told_to_name_confidential_hosts(world, tmp_path):
+@pytest.fixture
+def task(tmp_path):
     file = tmp_path / "task.yaml"
     file.write_bytes(manifest("required"))
-    assert "note: schedulers do not know which hosts are confidential" in world.run("submit", file, *CHARLIE)[2]
-    _, out, _ = world.run("manifest", "check", file)
+    return file
+
+
+def hosts_of(call):
+    return tuple(call.args["spec"]["placement"]["hosts"])
+
+
+@pytest.mark.usefixtures("confidential")
+def test_a_confidential_task_may_run_only_on_hosts_that_prove_it(world, pallets, task, root):
+    status, _, err = world.run("submit", task, *CHARLIE, *root)
+    assert (status, [hosts_of(call) for call in pallets.calls]) == (0, [(HOST.address,)])
+    assert f"Confidential: 1 of 1 host that could run it proves it: {HOST.address}. No other host may run it." in err
+    _, out, _ = world.run("manifest", "check", task)
     assert "secrets only to hosts with tdx or sev-snp, any software" in out
-    named = yaml.safe_load(file.read_text())
-    named["x-gantry"]["placement"]["hosts"] = [HOST.address]
-    file.write_text(yaml.safe_dump(named))
-    assert "note: schedulers" not in world.run("submit", file, *CHARLIE)[2]
+
+
+def test_a_confidential_task_is_not_sent_where_no_host_proves_it(world, confidential, pallets, task, root):
+    confidential.machine = None
+    status, out, err = world.run("submit", task, *CHARLIE, *root, "--json")
+    error = yaml.safe_load(out)["error"]
+    assert (status, error["code"], pallets.calls) == (1, "not_attested", [])
+    assert error["confidential"]["refused"] == {HOST.address: "without attestation"}
+    assert "0 of 1 host that could run it proves it; not: 1 without attestation" in err
+    confidential.machine = Debugged()
+    assert "not: 1 failing the check debug" in world.run("submit", task, *CHARLIE, *root)[2]
+    world.put("Hosts", "Params", (), hosts_params(allow_simulated=False))
+    assert "it is a production network" in world.run("submit", task, *CHARLIE, *root)[2]
+    assert pallets.calls == []
+
+
+def test_a_confidential_task_that_is_sent_anyway_names_no_host(world, confidential, pallets, task, root):
+    confidential.machine = None
+    status, _, err = world.run("submit", task, *CHARLIE, *root, "--anyway")
+    assert (status, [hosts_of(call) for call in pallets.calls]) == (0, [()])
+    assert "Any host may get the task, and nothing is delivered to one." in err
+
+
+def test_a_dry_run_says_which_hosts_are_confidential(world, confidential, task, root):
+    _, out, _ = world.run("submit", task, *CHARLIE, *root, "--dry-run")
+    assert "1 of 1 host that could run it proves it" in next(one for one in out.splitlines() if "Confidential" in one)
+    found = world.json("submit", task, *CHARLIE, *root, "--dry-run")
+    assert found["confidential"] == {"hosts": [HOST.address], "refused": {}, "not_asked": 0}
+    confidential.machine = None
+    status, _, err = world.run("submit", task, *CHARLIE, *root, "--dry-run")
+    assert (status, "no host proves what x-gantry.confidential asks for" in err) == (1, True)
+
+
+@pytest.mark.usefixtures("confidential")
+def test_task_why_says_to_which_hosts_a_confidential_task_is_kept(world):
+    assert "its placement names no hosts, so it may be placed on any" in world.json("task", "why", 0)["confidential"]
+    world.chain.storage["Tasks", "Specs"][task_key(0),]["spec"]["placement"]["hosts"] = (HOST.address,)
+    _, out, _ = world.run("task", "why", 0)
+    assert f"placed only on the hosts that its tenant named: {HOST.address}" in " ".join(out.split())
+    world.put("Tasks", "Manifests", task_key(0), cli_world.MANIFEST.encode())
+    assert world.json("task", "why", 0)["confidential"] is None
+
+
+async def test_the_sdk_names_the_hosts_of_a_confidential_task(world, confidential, pallets, task):
+    network = gantry.AsyncNetwork(world.chain, from_uri("//Charlie"))
+    async with cli_world.producing(world.chain):
+        await network.submit(task, test_root=MACHINE.root.der)
+        assert [hosts_of(call) for call in pallets.calls] == [(HOST.address,)]
+        confidential.machine = None
+        with pytest.raises(GantryError) as refused:
+            await network.submit(task, test_root=MACHINE.root.der)
+    assert refused.value.code == "not_attested"
 
 
 def test_a_file_that_is_no_certificate_is_refused(world, tmp_path):

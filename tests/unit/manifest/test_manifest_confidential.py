@@ -15,11 +15,13 @@ def test_without_the_key_secrets_go_to_any_host() -> None:
 
 def test_a_policy_is_the_word_required_or_names_what_is_accepted() -> None:
     assert parse(gantry(confidential="required")).confidential == AttestationPolicy()
-    named = {"kinds": ["sev-snp"], "measurements": [MEASUREMENT], "min_snp_tcb": "snp=22,microcode=213"}
+    firmware = "snp=22,microcode=213"
+    named = {"kinds": ["sev-snp"], "measurements": [MEASUREMENT], "min_snp_tcb": firmware, "gpus": "genuine"}
     assert parse(gantry(confidential=named)).confidential == AttestationPolicy(
         kinds=(EvidenceKind.SEV_SNP,),
         measurements=(bytes.fromhex(MEASUREMENT),),
         min_snp_tcb=SnpTcb(snp=22, microcode=213),
+        genuine_gpus=True,
     )
     assert parse(gantry(confidential={})).confidential == AttestationPolicy()
 
@@ -40,6 +42,7 @@ def test_a_policy_is_the_word_required_or_names_what_is_accepted() -> None:
             "Keep it to 16",
         ),
         (gantry(confidential={"min_snp_tcb": "snp"}), ".min_snp_tcb", "is not NAME=NUMBER", "microcode=213"),
+        (gantry(confidential={"gpus": "required"}), ".gpus", 'unknown value "required"', "genuine"),
         (gantry(confidential={"debug": True}), ".debug", 'unknown key "debug"', ""),
     ],
 )

@@ -35,7 +35,7 @@ async def begun(world, pods=3, text=NEXT, base=MANIFEST):
     """A service with a new version beside it."""
     world.submit(base, pods)
     (service,) = await services_of(world.typed, TENANT)
-    await submit_version(world.typed, world, TENANT, service.current, text)
+    await submit_version(world.typed, world, TENANT, service.current, text, ())
     (service,) = await services_of(world.typed, TENANT)
     return service
 
@@ -185,7 +185,7 @@ async def test_a_submission_interrupted_by_a_kill_is_sent_once(world, tmp_path):
     @contextlib.asynccontextmanager
     async def process():
         async def begin(acts, _ways):
-            return await submit_version(world.typed, acts, TENANT, service.current, NEXT)
+            return await submit_version(world.typed, acts, TENANT, service.current, NEXT, ())
 
         with contextlib.closing(Store(tmp_path / "worker.db")) as store:
             work = asyncio.create_task(run_with_outbox(world.chain, store, from_uri("//Charlie"), (), begin))
@@ -208,7 +208,7 @@ async def test_a_submission_that_is_refused_says_so(world):
     (service,) = await services_of(world.typed, TENANT)
     world.refusals = ["Tasks.NoFunds: no coins"]
     with pytest.raises(ServiceError, match=r"refused: Tasks\.NoFunds"):
-        await submit_version(world.typed, world, TENANT, service.current, NEXT)
+        await submit_version(world.typed, world, TENANT, service.current, NEXT, ())
 
 
 async def test_the_replaced_task_is_named_in_the_manifest(world):

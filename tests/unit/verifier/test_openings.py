@@ -30,11 +30,19 @@ def score(positive: int, negative: int) -> gen.HostScore:
     return gen.HostScore(none, gen.Beta(positive, negative), none, none, none, gen.Sla(0, 0), 0, 0)
 
 
-def openers(record: gen.HostRecord, found: gen.HostScore | None, draws: int = 2_000) -> list[str]:
+NOTHING = gen.HostChallenges(None, None, None, None, None)
+
+
+def openers(
+    record: gen.HostRecord,
+    found: gen.HostScore | None,
+    draws: int = 2_000,
+    of_host: gen.HostChallenges | None = None,
+) -> list[str]:
     """Who opens a challenge of the host in each of many draws in which somebody does."""
     names = []
     for number in range(draws):
-        at_once = [who for who in VERIFIERS if drawn_opening(who, HOST, KEY, record, found, draw_of(number))]
+        at_once = [who for who in VERIFIERS if drawn_opening(who, HOST, KEY, record, found, of_host, draw_of(number))]
         assert len(at_once) <= 1, "several verifiers do not open one challenge each"
         names += at_once
     return names
@@ -56,6 +64,17 @@ def test_good_hosts_are_challenged_less_often_but_always_sometimes() -> None:
     assert len(new) > 5 * len(good) > 0
     assert chance_per_period_ppm(score(10**15, 0)) == LEAST_PER_PERIOD_PPM
     assert chance_per_period_ppm(score(10 * PPM, 10 * PPM)) > chance_per_period_ppm(score(10 * PPM, PPM))
+
+
+def test_a_missed_challenge_is_repeated_at_the_rate_of_a_new_host_once() -> None:
+    online, good = host_record("5P", answers_challenges=True), score(1_000 * PPM, 0)
+    new, seldom = openers(online, None), openers(online, good)
+    for last in (None, 40):
+        assert openers(online, good, of_host=replace(NOTHING, by_verifier_at=last, missed_at=50)) == new
+    assert openers(online, good, of_host=replace(NOTHING, by_verifier_at=60, missed_at=50)) == seldom
+    assert openers(online, good, of_host=replace(NOTHING, by_tenant_at=60, missed_at=50)) == new, (
+        "not by the host's own"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,10 +99,9 @@ def test_free_devices_are_healthy_and_without_a_lease() -> None:
 def test_a_host_rests_between_challenges_and_a_silent_one_is_left_alone() -> None:
     draw = draw_of(1)
     heard = replace(UNVERIFIED, last_heartbeat=draw.now - 1_000)
-    nothing = gen.HostChallenges(None, None, None, None, None)
     assert may_be_opened(heard, None, draw, 60_000)
-    assert may_be_opened(heard, replace(nothing, by_verifier_at=draw.now - draw.rest_ms), draw, 60_000)
-    assert not may_be_opened(heard, replace(nothing, by_verifier_at=draw.now - draw.rest_ms + 1), draw, 60_000)
-    assert not may_be_opened(heard, replace(nothing, open=4), draw, 60_000)
+    assert may_be_opened(heard, replace(NOTHING, by_verifier_at=draw.now - draw.rest_ms), draw, 60_000)
+    assert not may_be_opened(heard, replace(NOTHING, by_verifier_at=draw.now - draw.rest_ms + 1), draw, 60_000)
+    assert not may_be_opened(heard, replace(NOTHING, open=4), draw, 60_000)
     assert not may_be_opened(replace(heard, challenged=0), None, draw, 60_000)
     assert not may_be_opened(replace(heard, last_heartbeat=draw.now - 60_001), None, draw, 60_000)

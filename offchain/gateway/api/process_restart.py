@@ -7,7 +7,6 @@ and the signature (:mod:`offchain.adapters.metrics.restart`).
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
@@ -23,6 +22,7 @@ from offchain.adapters.metrics.restart import (
     RestartMessage,
     RestartRefused,
 )
+from offchain.clock import unix_ms
 from offchain.errors import OurError, TheirError
 from offchain.gateway.api.answers import as_of
 from offchain.gateway.api.index_readers import IndexReaders
@@ -102,7 +102,7 @@ class ProcessRestartApi:
                 "Start it with --metrics and --restart-by ACCOUNT (docs/operations.md).",
             )
         found = _identity(asked.instance, body)
-        expires_ms = time.time_ns() // 1_000_000 + LIFETIME_MS - _MARGIN_MS
+        expires_ms = unix_ms() + LIFETIME_MS - _MARGIN_MS
         message = RestartMessage(self._sign_in.domain, who.account, found.program, found.run, expires_ms)
         data = RestartMessageResource(message=message.text(), program=found.program, expires_ms=expires_ms)
         return ResourceAnswer[RestartMessageResource](as_of=await self._readers.read(as_of), data=data)

@@ -12,8 +12,8 @@ import pytest
 from node_agent.drivers.docker.spec import bridge_prefix
 from node_agent.drivers.firewall_rules import THROUGH, TO_HOST
 from node_agent.runtime.delivered_files import secrets_folder
+from offchain.devnet.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECT = "import asyncio; from node_agent.drivers.firewall import Firewall; asyncio.run(Firewall().ensure())"
 MINE, OTHERS = "gtr000000000001", "gtr000000000002"
 

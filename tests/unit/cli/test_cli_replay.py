@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from offchain.cli.main import main
+from offchain.devnet.paths import ROOT
 from tests.support.replay_samples import NODES_CSV, PODS_CSV
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8")
 
 

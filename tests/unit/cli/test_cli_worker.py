@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from cli_world import World
 
-ROOT = Path(__file__).resolve().parents[3]
+from offchain.devnet.paths import ROOT
+
 WHO = ("--account", "//Dave")
 
 

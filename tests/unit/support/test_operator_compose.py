@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from offchain.cli.kit.accounts import address_of
+from offchain.devnet.paths import ROOT
 from tests.support.compose_files import merged
 
-ROOT = Path(__file__).resolve().parents[3]
 FILES = ("docker-compose.yml", "docker-compose.operator.yml")
 SERVICES = merged(*(ROOT / name for name in FILES))
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -195,7 +195,7 @@ async def _served(source: str, limit: int) -> AsyncIterator[bytes]:
                 yield chunk
     except BodyTooLong:
         raise TheirError(f"{source} serves more than {limit} bytes.", "Check the address.") from None
-    except (aiohttp.ClientError, TimeoutError) as error:
+    except (aiohttp.ClientError, OSError) as error:
         raise TheirError(f"{source} cannot be fetched: {error or 'no answer'}.", "Try again.") from None
 
 

@@ -134,7 +134,7 @@ class ProcessRestartApi:
                 session.request(method, url, data=data, allow_redirects=False) as answer,
             ):
                 return answer.status, await answer.content.read(MOST_BODY)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise ProcessAway(
                 f"The process does not answer: {type(error).__name__}.", "Does it run? GET /v1/monitoring shows it."
             ) from None

@@ -121,7 +121,7 @@ class WebhookSender:
                 self._session.post(url, data=body, headers=headers, allow_redirects=False) as answer,
             ):
                 status = answer.status
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotDelivered(type(error).__name__) from None
         if not 200 <= status < 300:
             raise NotDelivered(f"status {status}")

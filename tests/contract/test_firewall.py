@@ -219,7 +219,7 @@ def test_bridges_are_down_while_the_rules_cannot_be_restored(machine, tmp_path):
 CLEAN = """
 import sys
 from pathlib import Path
-from offchain.devnet.network import clean
+from offchain.devnet.cleanup import clean
 from offchain.devnet.paths import DevnetPaths
 clean(DevnetPaths(Path(sys.argv[1])))
 """

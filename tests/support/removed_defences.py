@@ -65,7 +65,8 @@ def _remove(file: Path, defence: Defence) -> None:
     text = file.read_text(encoding="utf-8")
     if text.count(defence.text) != 1:
         raise SystemExit(
-            f"error: {defence.file} does not contain the defence once: {defence.about}\n  Correct tests/support/defences.py."
+            f"error: {defence.file} does not contain the defence once: {defence.about}\n"
+            "  Correct tests/support/defences.py."
         )
     file.write_text(text.replace(defence.text, defence.replacement), encoding="utf-8")
 

@@ -144,4 +144,4 @@ def _identity(instance: str, body: bytes) -> ProcessIdentity:
     try:
         return ProcessIdentity.model_validate_json(body)
     except ValidationError:
-        raise ProcessAway(f"What answers at {instance} is no process of Gantry.", "Check its address.") from None
+        raise ProcessAway(f"What answers at {instance} is not a process of Gantry.", "Check its address.") from None

@@ -198,8 +198,8 @@ def test_errors_in_a_trace_name_line_column_field_and_hint(capsys, files, old, n
     ("arguments", "said"),
     [
         (("--replay", "--order", "chance"), '--order: there is no order "chance"'),
-        (("--replay", "--price", "red"), '--price: "red" is no model and price'),
-        (("--replay", "--price", "red=-1"), '"red=-1" is no model and price'),
+        (("--replay", "--price", "red"), '--price: "red" is not a model and price'),
+        (("--replay", "--price", "red=-1"), '"red=-1" is not a model and price'),
         (("--replay", "--plot", "x.pdf"), "x.pdf does not end with .svg or .png"),
         (("--replay", "--plot", "nowhere/x.svg"), "mkdir -p nowhere"),
         (("--order", "fifo"), "--order is for replays"),

@@ -26,7 +26,9 @@ from offchain.schema.chain_types.ids import TASK_PALLETS, tasks_of_event
 log = logging.getLogger(__name__)
 
 KEEP_REPORTS_BLOCKS = 5_000
+"""How long the outbox keeps calls that have an outcome."""
 NOTE_EVERY_BLOCKS = 16
+"""Interval at which a final block is stored, by which a chain that was started anew is recognised."""
 REREAD_EVERY_BLOCKS = 15
 """Leases are compared with the chain at this interval even without an event."""
 

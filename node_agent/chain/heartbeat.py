@@ -21,7 +21,9 @@ from offchain.schema.protocol.messages import endpoint_text
 log = logging.getLogger(__name__)
 
 LOOK_S = 3.0
+"""Longest interval between two reads of the host's record."""
 SOON_S = 0.2
+"""Shortest interval, shortly before a heartbeat is due."""
 
 
 class Heartbeat:

@@ -40,7 +40,9 @@ from offchain.schema.protocol.messages import Code
 log = logging.getLogger(__name__)
 
 LOOK_S = 5.0
-TEND_S = 60.0
+"""Interval of checks for due saves, if no block comes."""
+SYNCHRONISE_S = 60.0
+"""Interval of comparisons of the files with the chain, if no event asks for one."""
 SCAN_S = 3600.0
 """Interval of a full read, for changes without an event."""
 WAIT_MS = 600_000
@@ -110,19 +112,19 @@ class CheckpointManager:
     async def run(self) -> None:
         """Work until cancelled: with each final block, and periodically without one."""
         clock = asyncio.get_running_loop()
-        tend_s = scan_s = clock.time()
+        synchronise_at_s = scan_at_s = clock.time()
         try:
             while True:
                 self._block_seen.clear()
                 try:
                     await self.save_due()
-                    if clock.time() >= scan_s:
+                    if clock.time() >= scan_at_s:
                         await self._find_standby_tasks()
-                        scan_s, self._is_outdated = clock.time() + SCAN_S, True
-                    if self._is_outdated or clock.time() >= tend_s:
+                        scan_at_s, self._is_outdated = clock.time() + SCAN_S, True
+                    if self._is_outdated or clock.time() >= synchronise_at_s:
                         self._is_outdated = False
                         await self.synchronise()
-                        tend_s = clock.time() + TEND_S
+                        synchronise_at_s = clock.time() + SYNCHRONISE_S
                 except (ChainUnreachable, BadReply) as error:
                     log.debug("checkpoints wait for the chain: %s", error)
                 with contextlib.suppress(TimeoutError):

@@ -182,7 +182,7 @@ def _signed(document: object) -> SignedStatement:
         raise ValueError(f"its format is not {FORMAT}")
     version = facts["version"]
     if not isinstance(version, str):
-        raise ValueError("its version is no text")  # noqa: TRY004  (a file's content, not a caller's argument)
+        raise ValueError("its version is not text")  # noqa: TRY004  (a file's content, not a caller's argument)
     created = _matched(_CREATED, facts["created"], "a time such as 2026-01-31T12:00:00Z")
     datetime.fromisoformat(created)
     statement = ReleaseStatement(
@@ -207,7 +207,7 @@ def _signed(document: object) -> SignedStatement:
 
 def _fields(value: object, what: str, required: set[str], optional: set[str] | None = None) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{what} is no JSON object")  # noqa: TRY004  (a file's content, not a caller's argument)
+        raise ValueError(f"{what} is not a JSON object")  # noqa: TRY004  (a file's content, not a caller's argument)
     names = set(value)
     if missing := sorted(required - names):
         raise ValueError(f"{what} has no field {missing[0]!r}")

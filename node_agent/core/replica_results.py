@@ -1,4 +1,4 @@
-"""Results of replicas: what binds this host to one before it is shown, and when it is shown. Pure."""
+"""Results of replicas: the commitment to one, and when it is revealed. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from offchain.schema.chain_types._generated_chain import PodResult, Replica, Res
 from offchain.schema.chain_types.values import blake2_256
 
 URGENT_PART: Final = 3
-"""A result is shown before its phase is final when less than this part of `result_reveal_ms` is left."""
+"""A result is revealed before its phase is final when less than this part of `result_reveal_ms` is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from offchain.schema.protocol.snapshots import RentalSnapshot
 PURGE_MARGIN_MS = 6_000
 """Delay after the end of retention: the chain accepts no receipt before it, and its block time lags."""
 REPORT_AGAIN_MS = 60_000
+"""Delay before a refused receipt is reported again."""
 
 
 def only_data_left(pod: Pod) -> Transition:

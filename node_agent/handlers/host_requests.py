@@ -311,7 +311,7 @@ class HostRequests:
         except TheirError:
             raise _node_away() from None
         if record is None or isinstance(record.status, HostStatusRetired):
-            raise refused(Code.NOT_A_HOST, f"{account} is no host on this chain.", "Sign with a host's key.")
+            raise refused(Code.NOT_A_HOST, f"{account} is not a host on this chain.", "Sign with a host's key.")
 
 
 def may_act(proxy: Mapping[str, Any], account: str) -> bool:

@@ -136,7 +136,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     if member.isdir():
         return
     if not member.isfile() or name.is_absolute() or ".." in name.parts or "\\" in member.name:
-        raise ValueError(f"it holds {member.name!r}, which is no plain file below it")
+        raise ValueError(f"it holds {member.name!r}, which is not a plain file below it")
     source = tar.extractfile(member)
     if source is None:
         raise ValueError(f"{member.name!r} cannot be read")
@@ -195,7 +195,7 @@ async def _served(source: str, limit: int) -> AsyncIterator[bytes]:
                 yield chunk
     except BodyTooLong:
         raise TheirError(f"{source} serves more than {limit} bytes.", "Check the address.") from None
-    except (aiohttp.ClientError, TimeoutError) as error:
+    except (aiohttp.ClientError, OSError) as error:
         raise TheirError(f"{source} cannot be fetched: {error or 'no answer'}.", "Try again.") from None
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from node_agent.install.releases import INSTALLED, LaunchChoice, Release, Releases
+from offchain.clock import unix_ms
 
 RELEASE_VARIABLE = "GANTRY_RELEASE"
 """Environment variable with the digest of the running release."""
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> None:
     state = Path(argv[0]).absolute()
     os.umask(0o077)
     releases = Releases(state)
-    choice = releases.decide(time.time_ns() // 1_000_000)
+    choice = releases.decide(unix_ms())
     if choice.failed is not None:
         _say(f"the release {choice.failed} did not become ready: going back to {choice.release or 'the installed one'}")
     release = find(releases, choice)

@@ -40,7 +40,7 @@ def load_key(path: Path) -> Ed25519Signer:
         text = secret_file.read(path, 4 * _SEED_BYTES)
     except secret_file.OthersMayReadError:
         raise BadKey(
-            f"The release key {path} may be read by others, or is no file.", f"Run: chmod 600 {path}"
+            f"The release key {path} may be read by others, or is not a file.", f"Run: chmod 600 {path}"
         ) from None
     except OSError as error:
         raise BadKey(f"The release key {path} cannot be read: {error.strerror}.", "Make one with --new-key.") from None

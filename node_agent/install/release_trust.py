@@ -173,7 +173,7 @@ def version_in_use(releases: Releases) -> ReleaseVersion:
 
 def _parsed(document: Any) -> ReleaseTrust:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"it is no object of format {FORMAT}")
+        raise ValueError(f"it is not an object of format {FORMAT}")
     keys = parse_keys(document["keys"]) if document["keys"] else ()
     offered = document.get("offered")
     if offered is None:

@@ -36,7 +36,7 @@ from node_agent.runtime.background import (
     keep_reconnecting,
     restart_on_failure,
 )
-from node_agent.runtime.event_queue import EventQueue
+from node_agent.runtime.event_queue import EventQueue, TickTimers
 from node_agent.runtime.loop_thread import LoopThread, SameLoop, bound_to
 from node_agent.runtime.runner import CommandRunner
 from node_agent.runtime.state_dir import StateDir
@@ -53,7 +53,6 @@ from offchain.adapters.transport.port import Transport
 from offchain.errors import ChainBehind
 from offchain.ports import ChainPort
 from offchain.schema.chain_types.values import Call
-from offchain.schema.durations import HOUR_MS
 from offchain.schema.protocol.messages import Op
 
 log = logging.getLogger(__name__)
@@ -61,7 +60,6 @@ log = logging.getLogger(__name__)
 TICK_S = 5
 UPKEEP_S = 10
 TIDY_S = 3600
-FAR_OFF_MS = HOUR_MS
 
 
 class NodeAgent:
@@ -163,6 +161,7 @@ class NodeAgent:
         reporting = (self._sender, self._duplicates, self._silence, self._replicas)
         self._reports = ReportSender(*reporting, emit=self.emit, pod_of=self._pod, say=self._notes.say)
         self._upkeep = DriverUpkeep(driver, self._pod, self.emit)
+        self._timers = TickTimers(self.emit, self._clock.now_ms)
         self._runner = CommandRunner(
             self._host,
             driver,
@@ -172,11 +171,10 @@ class NodeAgent:
             self._checkpoints,
             self._upkeep,
             emit=self.emit,
-            wake_at=self._wake_at,
+            wake_at=self._timers.tick_at,
             pod_of=self._pod,
             say=self._notes.say,
         )
-        self._wakes: set[asyncio.TimerHandle] = set()
         self._events = EventQueue(self._take)
         self.ready = asyncio.Event()
 
@@ -191,10 +189,11 @@ class NodeAgent:
         check_devices(record, self._hardware)
         check_answers(record, self._hardware)
         genesis_hash = await self._port.genesis_hash()
+        answers = self._make_host_requests()
         server = HostServer(
             self._transport,
             genesis_hash=genesis_hash,
-            authorise=(answers := self._make_host_requests()).authorise,
+            authorise=answers.authorise,
             handlers={
                 **answers.handlers(),
                 **CheckpointRequests(
@@ -209,12 +208,12 @@ class NodeAgent:
         )
         if not await self._recover(stop):
             return
-        tasks = [
+        tasks: list[asyncio.Task[object]] = [
             asyncio.create_task(self._link.run(server.serve()), name="p2p"),
             asyncio.create_task(keep_reconnecting(self._outbox.run), name="outbox"),
             asyncio.create_task(keep_reconnecting(self._follower.follow_final), name="final"),
             asyncio.create_task(keep_reconnecting(self._follower.follow_best), name="best"),
-            asyncio.create_task(_until(stop), name="stop"),
+            asyncio.create_task(stop.wait(), name="stop"),
             asyncio.create_task(self._duplicates.until_stopped(), name="duplicates"),
         ]
         helpers = [asyncio.create_task(restart_on_failure(partial(work, self))) for work in self._beside]
@@ -229,8 +228,7 @@ class NodeAgent:
             for task in done:
                 task.result()
         finally:
-            for wake in self._wakes:
-                wake.cancel()
+            self._timers.cancel()
             await self._link.run(server.close())
             if self._access is not None:
                 await self._link.run(self._access.close())
@@ -379,21 +377,5 @@ class NodeAgent:
         if removed:
             log.info("removed %d old results and logs", removed)
 
-    def _wake_at(self, at_ms: int) -> None:
-        wait_ms = at_ms - self._clock.now_ms()
-        if wait_ms > FAR_OFF_MS:
-            return  # The periodic tick handles it; a free lease has no end that a timer could represent.
-
-        def wake() -> None:
-            self._wakes.discard(handle)
-            self.emit(ev.Tick())
-
-        handle = asyncio.get_running_loop().call_later(max(0, wait_ms) / 1000, wake)
-        self._wakes.add(handle)
-
     def _make_host_requests(self) -> HostRequests:
         return HostRequests(self._link_chain, self._host, self._dir, self._driver, self._pod, self._notes)
-
-
-async def _until(stop: asyncio.Event) -> None:
-    await stop.wait()

@@ -1,7 +1,8 @@
-"""Queue of events that wait while the disk accepts no writes."""
+"""Events of the agent: a queue for times when the disk accepts no writes, and ticks at given times."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from collections import deque
@@ -9,8 +10,10 @@ from collections.abc import Callable
 
 from node_agent.core import events as ev
 from offchain.errors import OurError
+from offchain.schema.durations import HOUR_MS
 
 log = logging.getLogger(__name__)
+FAR_OFF_MS = HOUR_MS
 
 
 class EventQueue:
@@ -49,3 +52,29 @@ class EventQueue:
             one for one in reversed(self._waiting) if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
         )
         return event == next(of_lease, None)
+
+
+class TickTimers:
+    """Emits a tick at each time that was asked for."""
+
+    def __init__(self, emit: Callable[[ev.Event], None], now_ms: Callable[[], int]) -> None:
+        self._emit = emit
+        self._now_ms = now_ms
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    def tick_at(self, at_ms: int) -> None:
+        """Emit a tick then; not beyond an hour, because the periodic tick comes before."""
+        wait_ms = at_ms - self._now_ms()
+        if wait_ms > FAR_OFF_MS:
+            return  # A free lease has no end that a timer could represent.
+
+        def tick() -> None:
+            self._timers.discard(timer)
+            self._emit(ev.Tick())
+
+        timer = asyncio.get_running_loop().call_later(max(0, wait_ms) / 1000, tick)
+        self._timers.add(timer)
+
+    def cancel(self) -> None:
+        for timer in self._timers:
+            timer.cancel()

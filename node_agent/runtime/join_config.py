@@ -1,4 +1,8 @@
-"""Configuration that `gantry agent join` stores in the agent's folder for later commands."""
+"""Configuration that `gantry agent join` stores in the agent's folder for later commands.
+
+The file is not read by pydantic: its fields go through the functions that parse the options of the command line, and
+`Ask` is a generated type. pydantic would need an adapter for each, and a translation of its errors to ours.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from offchain.adapters.periodic_jobs import PeriodicJobs
 from offchain.files import replace_file
@@ -24,7 +26,10 @@ MAX_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStatus:
-    """A running agent. `release`: digest of its release, empty for the installed code."""
+    """A running agent. `release`: digest of its release, empty for the installed code.
+
+    Fields with a default are missing in the files of earlier releases.
+    """
 
     pid: int
     start_time: int
@@ -48,28 +53,15 @@ class AgentStatus:
     """`state`: what is done about the open challenge of the host, if there is one; `last`: how the last ended."""
 
 
+_STATUS: Final = TypeAdapter(AgentStatus)
+
+
 def read_status(folder: Path) -> AgentStatus | None:
     """Return the status of the agent that runs with this folder; None if none does."""
     try:
         with (folder / NAME).open(encoding="utf-8") as file:
-            document = json.loads(file.read(MAX_BYTES))
-        found = AgentStatus(
-            pid=int(document["pid"]),
-            start_time=int(document["start_time"]),
-            release=str(document["release"]),
-            ready=bool(document["ready"]),
-            started_ms=int(document["started_ms"]),
-            said_ms=int(document["said_ms"]),
-            addresses=tuple(map(str, document["addresses"])),
-            pods=dict(document["pods"]),
-            devices=dict(document["devices"]),
-            network=dict(document["network"]),
-            troubles=dict(document.get("troubles", {})),  # releases before this field have none
-            gateways=dict(document.get("gateways", {})),
-            suspension={name: int(value) for name, value in document.get("suspension", {}).items()},
-            challenge={name: str(value) for name, value in document.get("challenge", {}).items()},
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+            found = _STATUS.validate_json(file.read(MAX_BYTES))
+    except (OSError, ValueError):
         return None
     return found if is_same_process(found.pid, found.start_time) else None
 

@@ -1,4 +1,7 @@
-"""Hardware of a host: values, simulated profiles, and the stored copy of what was registered."""
+"""Hardware of a host: values, simulated profiles, and the stored copy of what was registered.
+
+The files are not read by pydantic: the tier and the capabilities are generated types, which decode themselves.
+"""
 
 from __future__ import annotations
 

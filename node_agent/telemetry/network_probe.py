@@ -136,11 +136,11 @@ class NetworkProber:
         if record is None or isinstance(record.status, (HostStatusRetiring, HostStatusRetired)):
             return
         known = core.PublishedNetwork(record.network_mbps_down, record.network_mbps_up, record.latency_ms)
-        told = found.over(known)
-        if not core.should_publish(known, told):
+        measured = found.over(known)
+        if not core.should_publish(known, measured):
             self._reported = found
         elif await self._accepts_report(agent, record):
-            await agent.send("network", calls.hosts_set_network(**told._asdict()))
+            await agent.send("network", calls.hosts_set_network(**measured._asdict()))
             self._reported = found
 
     async def measure(self, key: bytes, addresses: Sequence[str]) -> core.PeerSample | None:

@@ -1,4 +1,8 @@
-"""Bodies of HTTP answers, read up to a limit."""
+"""Bodies of HTTP answers, read up to a limit.
+
+A request that fails raises aiohttp.ClientError or OSError; TimeoutError is one. Where a user gave the URL, it may also
+raise ValueError.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ class BodyTooLong(Exception):  # noqa: N818
 
 
 async def body_chunks(answer: aiohttp.ClientResponse, limit: int) -> AsyncIterator[bytes]:
-    """Yield the body in pieces, at most `limit` bytes in all. Raises BodyTooLong, aiohttp.ClientError."""
+    """Yield the body in pieces, at most `limit` bytes in all. Raises BodyTooLong, aiohttp.ClientError, OSError."""
     total = 0
     async for chunk in answer.content.iter_chunked(_CHUNK):
         total += len(chunk)
@@ -26,5 +30,5 @@ async def body_chunks(answer: aiohttp.ClientResponse, limit: int) -> AsyncIterat
 
 
 async def read_body(answer: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Return the whole body, at most `limit` bytes. Raises BodyTooLong, aiohttp.ClientError."""
+    """Return the whole body, at most `limit` bytes. Raises BodyTooLong, aiohttp.ClientError, OSError."""
     return b"".join([chunk async for chunk in body_chunks(answer, limit)])

@@ -10,7 +10,8 @@ from types import FrameType
 from typing import NoReturn
 
 from offchain.devnet import node, ports
-from offchain.devnet.network import LocalNetwork, clean
+from offchain.devnet.cleanup import clean
+from offchain.devnet.network import LocalNetwork
 from offchain.devnet.paths import DevnetError, DevnetPaths
 from offchain.devnet.release import binaries
 from offchain.devnet.up import parse, up

@@ -16,8 +16,9 @@ from types import FrameType
 from typing import Any
 
 from offchain.devnet import ports
+from offchain.devnet.cleanup import clean
 from offchain.devnet.monitoring import MonitoringPrograms
-from offchain.devnet.network import TENANT, LocalNetwork, clean
+from offchain.devnet.network import TENANT, LocalNetwork
 from offchain.devnet.node import LOCAL_GENESIS, merged, read_patch
 from offchain.devnet.paths import ROOT, DevnetError, DevnetPaths
 from offchain.devnet.release import binaries

@@ -69,8 +69,8 @@ def balances(seen: IndexedEvent, get: RowLookup) -> Iterator[Row]:
     if amount is None or None in dict(changes):
         return
     reason = fields.get("reason")
-    told = None if reason is None else text_of(reason)
-    yield TransferRow(seen.block, seen.place, name, sender, receiver, amount, told)
+    reason_text = None if reason is None else text_of(reason)
+    yield TransferRow(seen.block, seen.place, name, sender, receiver, amount, reason_text)
     yield from _movements(seen, amount, changes, get)
 
 

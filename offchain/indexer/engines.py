@@ -271,7 +271,7 @@ def open_index(address: str, *, create: bool = False, read_limit_s: float | None
         return PostgresDatabase(address, read_limit_s)
     if scheme not in ("", "sqlite"):
         raise IndexFault(
-            f"{scheme}: is no kind of index.", "Name the path of an SQLite file, or a postgresql:// address."
+            f"{scheme}: is not a kind of index.", "Name the path of an SQLite file, or a postgresql:// address."
         )
     path = Path(address.removeprefix("sqlite://")).expanduser()
     if not create and not path.is_file():

@@ -72,12 +72,12 @@ class DecisionServer:
     async def _answer(self, task: int) -> web.Response:
         now, like = (None, None) if self._stands is None else await self._stands(task)
         try:
-            told = await asyncio.to_thread(read, self._folder, task, like)
+            decisions = await asyncio.to_thread(read, self._folder, task, like)
         except DecisionsError:
             # Where the file is, and what is wrong with it, is the operator's business.
             return _said(503, {"error": "the scheduler's decisions cannot be read now"})
-        told = replace(told, now=now)
-        return _said(404 if told.empty else 200, told.plain())
+        report = replace(decisions, now=now)
+        return _said(404 if report.empty else 200, report.plain())
 
 
 def _said(status: int, value: dict[str, object]) -> web.Response:

@@ -57,7 +57,7 @@ async def _ask_one(web: aiohttp.ClientSession, source: str, task: int) -> Schedu
         return SchedulerReply(source, None, f"no answer within {_SECONDS:g} seconds")
     except WireError as error:
         return SchedulerReply(source, None, f"not the answer of a scheduler: {error}")
-    except (OSError, ValueError, aiohttp.ClientError) as error:
+    except (aiohttp.ClientError, OSError, ValueError) as error:
         return SchedulerReply(source, None, f"unreachable: {error}")
     return (
         SchedulerReply(source, answer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from offchain.adapters.keys import ss58
 from offchain.adapters.outbox.intent_values import OutboxCounts
 from offchain.adapters.outbox.outbox import Outbox
 from offchain.adapters.outbox.store import Store
+from offchain.clock import unix_ms
 from offchain.core.verifier.duties import (
     AdvanceChallenge,
     CallCommand,
@@ -254,7 +254,7 @@ async def work(
     `budget`: base units held for challenges in 24 h at most. `counts`: of the outbox, kept up to date. `executor`: runs
     disputed jobs for juries; None: persons decide. Votes of juries are in the folder `votes` beside the database.
     """
-    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000), waits_for_coins=True, counts=counts)
+    outbox = Outbox(chain, store, account, now_ms=unix_ms, waits_for_coins=True, counts=counts)
     watcher = Watcher(chain, store, "verifier", start="finalized")
 
     async with (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from offchain.adapters.metrics.chain import AccountMetrics, ChainMetrics, Outbox
 from offchain.adapters.metrics.definitions import MetricDefinition, MetricReading, MetricSource
 from offchain.adapters.metrics.serving import MetricsAddress, serve_metrics
 from offchain.adapters.outbox.store import Store
+from offchain.clock import unix_ms
 from offchain.services.worker_state import WorkerState
 
 if TYPE_CHECKING:  # roles without a scheduler do without numpy and numba
@@ -66,7 +66,7 @@ class ViewMetrics:
         if self._state.view is not None:
             final = self._state.view.final
             yield PROCESSED_BLOCK.read(final.number)
-            yield BLOCK_AGE.read(max(0.0, time.time() - final.now_ms / 1000))
+            yield BLOCK_AGE.read(max(0, unix_ms() - final.now_ms) / 1000)
 
 
 class SchedulerMetrics:

@@ -8,11 +8,11 @@ from typing import Any
 
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
+from offchain.devnet.paths import ROOT
 from offchain.ports import Call
 from tests.support.chain_records import ANY_RATE
 from tests.support.real_chain import GTY, Chain
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PREVIOUS = ROOT / "chain" / "release" / "previous"
 MANIFEST = b"services: {}"
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from offchain.devnet.paths import ROOT
 from offchain.devnet.ports import free
 from offchain.processes import command_line, process_files, read_record
 
 COMPILING = b"offchain.services.compiling"
 PODS_BRIDGES = "gtr"
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass

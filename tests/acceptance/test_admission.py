@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+from offchain.devnet.paths import ROOT
+
 LIMIT_S: Final = 400
 """A limit for something broken; alone it takes a minute and a half."""
 

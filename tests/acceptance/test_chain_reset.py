@@ -19,6 +19,7 @@ from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.clock import unix_ms
+from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.errors import Reorganised, WrongChain
 from tests.support.development_node import DevelopmentNode
@@ -26,7 +27,7 @@ from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeEngine
 from tests.support.fake_host import HARDWARE, lasting
 from tests.support.fast_chain import fast
-from tests.support.local_network import ROOT, Done, run
+from tests.support.local_network import Done, run
 from tests.support.real_chain import PATIENCE, connect
 
 BLOCKS = 20

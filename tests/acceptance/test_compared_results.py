@@ -18,10 +18,11 @@ import pytest
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.cli.kit.host_connection import fetch_result, result_lease_of
+from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.services.record_views import read_task
 from offchain.services.replica_verdicts import ReplicaVerdict
-from tests.support.compared_host import GO, MODEL, ROOT, compared_host
+from tests.support.compared_host import GO, MODEL, compared_host
 from tests.support.final_events import FinalEvents, final_events
 from tests.support.real_chain import PATIENCE, Chain, chain_of
 from tests.support.worker_process import worker_process

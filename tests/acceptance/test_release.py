@@ -14,10 +14,10 @@ import pytest
 
 from offchain.adapters.keys.ss58 import encode
 from offchain.devnet import node
+from offchain.devnet.paths import ROOT
 from offchain.devnet.ports import free
 from offchain.devnet.release import Binaries, binaries
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "release-chain"))
 """The names that the script defines."""
 PARTS = (

@@ -16,9 +16,9 @@ import pytest
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.rpc import RpcClient, RpcRefused
 from offchain.adapters.keys.signer import from_uri
+from offchain.devnet.paths import ROOT
 from offchain.ports import BlockRef, Call, Signer
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 # A session of 20 s, so that a change of the list is in force within a minute; a council of one, who carries alone.
 EPOCH_SLOTS = 10
 ALICE = from_uri("//Alice")

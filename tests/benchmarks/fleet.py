@@ -14,11 +14,12 @@ from pathlib import Path
 
 from fleet_hosts import NUMBER
 from main_job import BenchError, core_share, resident_mib, say, ticks
-from table import ROOT, Figure
+from table import Figure
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.node import LIMITS
+from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.manifest.parse import parse_manifest

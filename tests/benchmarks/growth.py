@@ -13,11 +13,12 @@ from pathlib import Path
 
 import growth_world as world
 import numpy as np
-from table import ROOT, Figure
+from table import Figure
 
 from offchain.core.scheduler.events import CycleDue, HostsChanged, TasksChanged, TasksRemoved, plan_of
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import Host, Task
+from offchain.devnet.paths import ROOT
 from offchain.services.compiling import compile_kernels
 
 HOSTS = 100_000

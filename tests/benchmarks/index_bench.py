@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from main_job import say
-from table import ROOT, Figure
+from table import Figure
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.runtime import ChainRuntime
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.node import LIMITS
+from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.engines import open_index

@@ -13,10 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from table import ROOT, Figure
+from table import Figure
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
+from offchain.devnet.paths import ROOT
 
 LINES = 400
 EVERY_S = 0.05

@@ -16,11 +16,12 @@ from typing import Any
 
 import docker
 import log_lines
-from table import MIB, ROOT, Figure
+from table import MIB, Figure
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys import signer as keys
+from offchain.devnet.paths import ROOT
 from offchain.processes import read_record
 from offchain.schema.chain_types._generated_chain import IndexTag, calls
 from offchain.schema.manifest.parse import parse_manifest

@@ -66,7 +66,7 @@ class Client:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(sign_in, "now_ms", made.now_ms)
+    monkeypatch.setattr(sign_in, "unix_ms", made.now_ms)
     monkeypatch.setattr(actions, "_WRITES_PER_S", 1000.0)
     return made
 

@@ -12,8 +12,8 @@ import pytest
 from node_agent.drivers.docker.spec import bridge_prefix
 from node_agent.drivers.firewall_rules import THROUGH, TO_HOST
 from node_agent.runtime.delivered_files import secrets_folder
+from offchain.devnet.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECT = "import asyncio; from node_agent.drivers.firewall import Firewall; asyncio.run(Firewall().ensure())"
 MINE, OTHERS = "gtr000000000001", "gtr000000000002"
 
@@ -219,7 +219,7 @@ def test_bridges_are_down_while_the_rules_cannot_be_restored(machine, tmp_path):
 CLEAN = """
 import sys
 from pathlib import Path
-from offchain.devnet.network import clean
+from offchain.devnet.cleanup import clean
 from offchain.devnet.paths import DevnetPaths
 clean(DevnetPaths(Path(sys.argv[1])))
 """

@@ -5,13 +5,13 @@ import contextlib
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
+from offchain.devnet.paths import ROOT
 from offchain.errors import StoreStuck
 from offchain.indexer import queries
 from offchain.indexer.database import IndexFault
@@ -27,7 +27,6 @@ from tests.support.fake_chain import FakeChain
 from tests.support.history_blocks import GENESIS, History
 from tests.support.index_rig import NEXT_VERSION, Fragile, Killed, opened, rederived, upgrade_rules, versions_read
 
-ROOT = Path(__file__).parents[2]
 BLOCKS = list(History(12).blocks(30, 20))
 
 

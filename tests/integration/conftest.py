@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.local_network import ROOT, Net
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import Net
 from tests.support.network_fixtures import net, pods, state
 
 __all__ = ["net", "pods", "state"]

@@ -22,7 +22,7 @@ from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.metrics.prometheus_api import PrometheusApi, PrometheusAway
 from offchain.devnet.monitoring import RULES, MonitoringFolder, MonitoringPrograms
-from offchain.devnet.paths import DevnetError
+from offchain.devnet.paths import ROOT, DevnetError
 from offchain.devnet.ports import free
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer.notification_rows import SubscriptionRow
@@ -33,7 +33,7 @@ from offchain.services.notifications.sending import SIGNATURE, WebhookSender, si
 from offchain.services.notifications.service import Notifier
 from offchain.services.notifications.store import NotificationStore
 from tests.support.console_browser import PATIENCE_MS, Console, browser, console
-from tests.support.local_network import PATIENCE, ROOT, STRANGER, Net, engine_url
+from tests.support.local_network import PATIENCE, STRANGER, Net, engine_url
 
 PROVIDER = from_uri(STRANGER)
 OPERATOR = from_uri("//Alice")

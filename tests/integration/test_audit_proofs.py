@@ -14,6 +14,7 @@ from offchain.adapters.chain.proof_chain import ProofChain
 from offchain.adapters.chain.typed import AccountBalance, GantryChain
 from offchain.core.proofs.proof_file import decode_proof
 from offchain.core.proofs.subject import task_subject
+from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.errors import BadReply, BadValue
 from offchain.services import audit_prover
@@ -22,7 +23,7 @@ from offchain.services.audit_verifier import AuditResult, verify_file
 from tests.support.changed_authorities import ACCOUNT, ALICE, CHANGES, EPOCHS, chain_with_changes
 from tests.support.development_node import DevelopmentNode
 from tests.support.fast_chain import fast
-from tests.support.local_network import ROOT, Done, Net, run
+from tests.support.local_network import Done, Net, run
 from tests.support.real_chain import Chain
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from test_examples import ACCOUNT, ended, runs
 
-from tests.support.local_network import MANIFESTS, PATIENCE, ROOT, Net
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import MANIFESTS, PATIENCE, Net
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,8 @@ import pytest
 from test_usage import the_receipt
 
 from offchain.devnet import demo_image
-from tests.support.local_network import ROOT, TENANT, Net
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import TENANT, Net
 
 EXAMPLES = ROOT / "examples"
 ACCOUNT = ("--account", TENANT)

@@ -9,7 +9,8 @@ import shutil
 
 import pytest
 
-from tests.support.local_network import ROOT, Net, run
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import Net, run
 
 
 def prepared(variable: str, default: str | None = None) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.local_network import ROOT, STEPS, TENANT, Done, Net, run
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import STEPS, TENANT, Done, Net, run
 
 
 def assert_one_message(done: Done, *parts: str) -> None:

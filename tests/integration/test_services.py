@@ -8,7 +8,8 @@ import aiohttp
 from test_autoscaler import autoscaler
 from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, runs, submitted
 
-from tests.support.local_network import ROOT, Net
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import Net
 
 GREETER = EXAMPLES / "greeter.yaml"
 QUICK = ("--settle", "1s", "--patience", "30s")

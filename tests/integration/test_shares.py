@@ -1,7 +1,8 @@
 """Shares of the network's one GPU: two tasks of one account are on it at once, another account's waits for it."""
 
 from offchain.core.feasibility import Misfit
-from tests.support.local_network import ROOT, STRANGER, TENANT, Net, Pods
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import STRANGER, TENANT, Net, Pods
 
 SHARE = ROOT / "examples" / "share.yaml"
 LONG_S = 500

@@ -12,8 +12,9 @@ import pytest
 
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys.signer import from_uri
+from offchain.devnet.paths import ROOT
 from offchain.ports import Call
-from tests.support.local_network import PATIENCE, ROOT, STRANGER, TENANT, Net
+from tests.support.local_network import PATIENCE, STRANGER, TENANT, Net
 
 LONG = 500
 """Seconds; the pod is cancelled when its test is over."""

@@ -15,34 +15,27 @@ import contextlib
 import fcntl
 import logging
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from node_agent.chain.challenge_responder import ChallengeResponder
-from node_agent.chain.registration import registration_call
 from node_agent.challenge.child_process import ChildProgram, ChildPrograms
 from node_agent.challenge.program_port import ProgramSource
 from node_agent.challenge.sources import program_source
-from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.handlers.challenge_requests import ChallengeRequests
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware, HostDevice
-from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
-from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.clock import unix_ms
 from offchain.ports import Signer
 from offchain.schema.challenge.order import ChallengeWork
-from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import ask
 from tests.support.fake_driver import FakeDriver
-from tests.support.fake_engine import FakeEngine, FakeProgram
+from tests.support.host_process import engine_with_output, module_process, registered_transport
 from tests.support.real_chain import Chain, connect
 
-ROOT = Path(__file__).resolve().parents[2]
 HARDWARE = Hardware(4000, 8192, 100, (HostDevice("Nvidia", "SIM-1", 24_576, None),), answers_challenges=True)
 OTHER_SEED = bytes(32)
 GPU_PER_HOUR = 36 * 10**12
@@ -108,18 +101,12 @@ def challenged_host(
     `container`: engine and image of the challenge program. `device`: file of a GPU that other hosts have, too.
     `output`: what the programs of pods write.
     """
-    line = [sys.executable, "-m", "tests.support.challenged_host", url, str(folder), provider, f"--output={output}"]
-    line += ["--cheat"] if cheats else []
-    line += [] if device is None else ["--device", str(device)]
-    line += [] if container is None else ["--container", *container]
-    with (
-        folder.with_suffix(".log").open("ab") as out,
-        subprocess.Popen(line, cwd=ROOT, stdout=out, stderr=out) as run,
-    ):
-        try:
-            yield run
-        finally:
-            run.kill()
+    options = [f"--output={output}"]
+    options += ["--cheat"] if cheats else []
+    options += [] if device is None else ["--device", str(device)]
+    options += [] if container is None else ["--container", *container]
+    with module_process("challenged_host", folder, url, str(folder), provider, *options) as process:
+        yield process
 
 
 def _programs(host: str, options: argparse.Namespace) -> ProgramSource:
@@ -135,25 +122,10 @@ async def _run(options: argparse.Namespace) -> None:
     provider: Signer = from_uri(options.provider)
     output: bytes = options.output.encode()
     chain = Chain(0, await connect(options.url))
-
-    def program(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
-        return FakeProgram(output=output)
-
     with contextlib.closing(StateDir(options.folder)) as state:
-        key, genesis = state.host_key(), await chain.link.genesis_hash()
-        transport = await MultiTransport.bind(key.seed(), "127.0.0.1:0")
-        if await GantryChain(chain.link).host(key.address) is None:
-            call = registration_call(
-                key,
-                genesis_hash=genesis,
-                provider=provider.address,
-                hardware=HARDWARE,
-                endpoint=endpoint_text(transport.addresses),
-                region=b"eu",
-                ask=ask(gpu_per_hour=GPU_PER_HOUR),
-            )
-            await chain.do(provider, call)
-        programs, driver = _programs(key.address, options), FakeDriver(FakeEngine(program), key.address)
+        key, prices = state.host_key(), ask(gpu_per_hour=GPU_PER_HOUR)
+        transport = await registered_transport(chain, state, provider, HARDWARE, prices)
+        programs, driver = _programs(key.address, options), FakeDriver(engine_with_output(output), key.address)
         responder = ChallengeResponder(chain.link, state.store, programs, driver, key.address, HARDWARE)
         agent = NodeAgent(
             chain.link,

@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from node_agent.chain.registration import registration_call
 from node_agent.chain.replica_results import ReplicaResults, SendCall
 from node_agent.core.states import Phase
-from node_agent.core.values import ContainerSpec, HostLease, PodSpec
+from node_agent.core.values import HostLease
 from node_agent.runtime import agent as agent_module
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
@@ -27,18 +26,15 @@ from node_agent.telemetry.hardware import Hardware, HostDevice
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.periodic_jobs import PeriodicJobs
-from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.clock import unix_ms
 from offchain.ports import Signer
 from offchain.schema.chain_types._generated_chain import PodResult, storage
 from offchain.schema.chain_types.ids import lease_parts
-from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import ask
 from tests.support.fake_driver import FakeDriver
-from tests.support.fake_engine import FakeEngine, FakeProgram
+from tests.support.host_process import engine_with_output, module_process, registered_transport
 from tests.support.real_chain import Chain, connect
 
-ROOT = Path(__file__).resolve().parents[2]
 MODEL: Final = "SIM-1"
 HARDWARE: Final = Hardware(4000, 8192, 100, (HostDevice("Nvidia", MODEL, 24_576, None),))
 GPU_PER_HOUR: Final = 36 * 10**12
@@ -77,39 +73,18 @@ def compared_host(
     url: str, folder: Path, provider: str, output: str, behaviour: str = ""
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The host's process, which is killed at the latest in the end. Its log is beside its folder."""
-    line = [sys.executable, "-m", "tests.support.compared_host", url, str(folder), provider, output]
-    with (
-        folder.with_suffix(".log").open("ab") as out,
-        subprocess.Popen([*line, *([behaviour] if behaviour else [])], cwd=ROOT, stdout=out, stderr=out) as run,
-    ):
-        try:
-            yield run
-        finally:
-            run.kill()
+    arguments = (url, str(folder), provider, output, *([behaviour] if behaviour else []))
+    with module_process("compared_host", folder, *arguments) as process:
+        yield process
 
 
 async def _run(url: str, folder: Path, provider: Signer, output: bytes, behaviour: str) -> None:
     chain = Chain(0, await connect(url))
     agent_module.ReplicaResults = _BEHAVIOURS.get(behaviour, ReplicaResults)  # type: ignore[misc]
     with contextlib.closing(StateDir(folder)) as state:
-        key, genesis = state.host_key(), await chain.link.genesis_hash()
-        transport = await MultiTransport.bind(key.seed(), "127.0.0.1:0")
-        if await GantryChain(chain.link).host(key.address) is None:
-            call = registration_call(
-                key,
-                genesis_hash=genesis,
-                provider=provider.address,
-                hardware=HARDWARE,
-                endpoint=endpoint_text(transport.addresses),
-                region=b"eu",
-                ask=ask(gpu_per_hour=GPU_PER_HOUR),
-            )
-            await chain.do(provider, call)
-
-        def program(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
-            return FakeProgram(output=output, runs=behaviour == "late")
-
-        engine = FakeEngine(program)
+        key, prices = state.host_key(), ask(gpu_per_hour=GPU_PER_HOUR)
+        transport = await registered_transport(chain, state, provider, HARDWARE, prices)
+        engine = engine_with_output(output, runs=behaviour == "late")
 
         def end_programs(agent: NodeAgent, jobs: PeriodicJobs) -> None:
             async def look() -> None:

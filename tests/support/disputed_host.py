@@ -13,8 +13,6 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from node_agent.chain.registration import registration_call
-from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.handlers.evidence_files import EvidenceFiles
 from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
@@ -25,18 +23,15 @@ from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
-from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.clock import unix_ms
 from offchain.ports import Signer
-from offchain.schema.protocol.messages import endpoint_text
 from offchain.services.runner import run_worker
 from tests.support.chain_records import ask
 from tests.support.fake_driver import FakeDriver
-from tests.support.fake_engine import FakeEngine, FakeProgram
 from tests.support.fake_usage import FakeUsageSource
+from tests.support.host_process import engine_with_output, module_process, registered_transport
 from tests.support.real_chain import Chain, connect
 
-ROOT = Path(__file__).resolve().parents[2]
 HARDWARE = Hardware(4000, 8192, 100, ())
 
 
@@ -50,46 +45,19 @@ class NoGpus:
         """Do nothing."""
 
 
-def engine_of(output: bytes) -> FakeEngine:
-    """Return an engine whose programs write this and end."""
-
-    def program(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
-        return FakeProgram(output=output)
-
-    return FakeEngine(program)
-
-
 @contextlib.contextmanager
 def played(what: str, url: str, folder: Path, account: str, output: str) -> Iterator[subprocess.Popen[bytes]]:
     """The process of a host or a juror, which is killed at the latest in the end. Its log is beside its folder."""
-    line = [sys.executable, "-m", "tests.support.disputed_host", what, url, str(folder), account, output]
-    with (
-        folder.with_suffix(".log").open("ab") as out,
-        subprocess.Popen(line, cwd=ROOT, stdout=out, stderr=out) as run,
-    ):
-        try:
-            yield run
-        finally:
-            run.kill()
+    with module_process("disputed_host", folder, what, url, str(folder), account, output) as process:
+        yield process
 
 
 async def _run_host(url: str, folder: Path, provider: Signer, output: bytes) -> None:
     chain = Chain(0, await connect(url))
     with contextlib.closing(StateDir(folder)) as state:
-        key, genesis = state.host_key(), await chain.link.genesis_hash()
-        transport = await MultiTransport.bind(key.seed(), "127.0.0.1:0")
-        if await GantryChain(chain.link).host(key.address) is None:
-            call = registration_call(
-                key,
-                genesis_hash=genesis,
-                provider=provider.address,
-                hardware=HARDWARE,
-                endpoint=endpoint_text(transport.addresses),
-                region=b"eu",
-                ask=ask(cpu_core_per_hour=10**12),
-            )
-            await chain.do(provider, call)
-        engine, typed = engine_of(output), GantryChain(chain.link)
+        key, prices = state.host_key(), ask(cpu_core_per_hour=10**12)
+        transport = await registered_transport(chain, state, provider, HARDWARE, prices)
+        engine, typed, genesis = engine_with_output(output), GantryChain(chain.link), await chain.link.genesis_hash()
         usage = FakeUsageSource(engine, key.address)
         meter = UsageMeter(typed, state.store, key, genesis, usage, NoGpus(), now_ms=unix_ms, moment=steady_time)  # type: ignore[arg-type]
         agent = NodeAgent(
@@ -113,7 +81,7 @@ async def _run_host(url: str, folder: Path, provider: Signer, output: bytes) -> 
 async def _run_juror(url: str, folder: Path, account: Signer, output: bytes) -> None:
     @contextlib.asynccontextmanager
     async def executor() -> AsyncIterator[PodExecutor]:
-        yield PodExecutor(FakeDriver(engine_of(output), account.address), account.address)
+        yield PodExecutor(FakeDriver(engine_with_output(output), account.address), account.address)
 
     await run_worker(["juror"], url, folder, account, None, open_executor=executor)
 

@@ -14,23 +14,20 @@ from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 
-from node_agent.chain.registration import registration_call
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.adapters.keys.signer import from_uri
-from offchain.adapters.transport.multi_transport import MultiTransport
 from offchain.adapters.transport.routing import open_host
 from offchain.clock import unix_ms
 from offchain.ports import Signer
-from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import ask
 from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeEngine, FakeProgram
+from tests.support.host_process import module_process, registered_transport
 from tests.support.real_chain import Chain, connect
 
-ROOT = Path(__file__).resolve().parents[2]
 HARDWARE = Hardware(4000, 8192, 100, ())
 
 
@@ -51,17 +48,8 @@ async def fake_host(chain: Chain, folder: Path, provider: Signer, engine: FakeEn
     """A host that is registered and runs; gives its address."""
     with contextlib.closing(StateDir(folder)) as state:
         key, genesis = state.host_key(), await chain.link.genesis_hash()
-        transport = await MultiTransport.bind(key.seed(), "127.0.0.1:0")
-        call = registration_call(
-            key,
-            genesis_hash=genesis,
-            provider=provider.address,
-            hardware=HARDWARE,
-            endpoint=endpoint_text(transport.addresses),
-            region=b"eu",
-            ask=ask(cpu_core_per_hour=10**9, memory_gib_per_hour=10**9, disk_gib_per_hour=10**9),
-        )
-        await chain.do(provider, call)
+        prices = ask(cpu_core_per_hour=10**9, memory_gib_per_hour=10**9, disk_gib_per_hour=10**9)
+        transport = await registered_transport(chain, state, provider, HARDWARE, prices)
         driver = FakeDriver(engine, key.address)
         dial = partial(open_host, genesis_hash=genesis, signer=key)
         agent = NodeAgent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms, open_host=dial)
@@ -77,12 +65,8 @@ async def fake_host(chain: Chain, folder: Path, provider: Signer, engine: FakeEn
 @contextlib.contextmanager
 def fake_host_process(url: str, folder: Path, provider: str) -> Iterator[subprocess.Popen[bytes]]:
     """The same in a process of its own, which is killed at the latest in the end."""
-    line = [sys.executable, "-m", "tests.support.fake_host", url, str(folder), provider]
-    with folder.with_suffix(".log").open("wb") as out, subprocess.Popen(line, cwd=ROOT, stdout=out, stderr=out) as run:
-        try:
-            yield run
-        finally:
-            run.kill()
+    with module_process("fake_host", folder, url, str(folder), provider) as process:
+        yield process
 
 
 async def _run(url: str, folder: Path, provider: Signer) -> None:

@@ -13,13 +13,14 @@ from typing import Any
 from offchain.adapters.keys import ss58
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.routing import open_direct
+from offchain.devnet.paths import ROOT
 from offchain.errors import GantryError
 from offchain.ports import Block
 from offchain.schema.chain_types._generated_chain import HostRecord
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.protocol.gateway import is_gateway, parse_gateway
 from offchain.schema.protocol.messages import WEBSOCKET, parse_endpoint
-from tests.support.local_network import ROOT, TENANT, Net
+from tests.support.local_network import TENANT, Net
 
 MIB = 1024
 QUESTION_S = 60.0

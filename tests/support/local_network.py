@@ -20,6 +20,7 @@ from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.chain.typed import GantryChain, TaskAndSpec
 from offchain.cli.operator.chain import EventHistory, task_history
 from offchain.core.pricing import billed_ms, fee, owed, rate_per_hour
+from offchain.devnet.paths import ROOT
 from offchain.ports import ChainPort
 from offchain.processes import read_record
 from offchain.schema.chain_types._generated_chain import Lease
@@ -27,7 +28,6 @@ from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.manifest.variables import resolve
 from tests.support.jobs import end_job
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 MANIFESTS = ROOT / "tests" / "integration" / "manifests"
 STEPS = MANIFESTS / "steps.yaml"
 UNTIL_SIGNAL = MANIFESTS / "until_signal.yaml"

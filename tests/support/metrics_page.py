@@ -2,11 +2,10 @@
 
 import importlib
 import re
-from pathlib import Path
 
 from offchain.adapters.metrics.definitions import MetricDefinition
+from offchain.devnet.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "monitoring.md"
 MODULES = (
     "offchain.adapters.metrics.server",

@@ -13,9 +13,10 @@ from pathlib import Path
 import docker
 import pytest
 
+from offchain.devnet.paths import ROOT
 from offchain.devnet.ports import free
 from tests.support.fast_chain import write_fast_genesis
-from tests.support.local_network import ALLOWED_REGISTRY, ROOT, Net, Pods, connected, engine_url
+from tests.support.local_network import ALLOWED_REGISTRY, Net, Pods, connected, engine_url
 
 LOG_LINES = 40
 

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from offchain.devnet.paths import ROOT
+
 _TOLD_BYTES = 8_000
 
 

@@ -1,9 +1,9 @@
 """The source tree in docs/architecture.md is the tree of the repository."""
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from offchain.devnet.paths import ROOT
+
 TESTS_DEPTH = 2
 """Below `tests/KIND` the folders follow the packages; the page does not list them."""
 

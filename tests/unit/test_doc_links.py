@@ -1,14 +1,14 @@
 """Every link in the documentation leads to a file that exists, and every anchor to a heading."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from offchain.devnet.paths import ROOT
+
 sys.path.insert(0, str(ROOT / "scripts" / "docs_site"))
 
-from links import anchors, targets  # noqa: E402
+from links import anchors, targets
 
 MADE = {"reference/cli.md", "reference/api.md", "reference/manifest.md"}
 """Pages that only the site has."""

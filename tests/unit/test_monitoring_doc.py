@@ -5,8 +5,9 @@ import re
 import pytest
 import yaml
 
+from offchain.devnet.paths import ROOT
 from tests.support.metric_text import base_name
-from tests.support.metrics_page import MODULES, NODE_METRICS, PAGE, ROOT, definitions, listed, table_of
+from tests.support.metrics_page import MODULES, NODE_METRICS, PAGE, definitions, listed, table_of
 
 TEXT = PAGE.read_text(encoding="utf-8")
 FOLDER = ROOT / "docs" / "monitoring"

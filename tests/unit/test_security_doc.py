@@ -1,9 +1,9 @@
 """docs/security.md names a test for each attack: each of them has to be there."""
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from offchain.devnet.paths import ROOT
+
 NAMED = re.compile(r"\b(tests/[\w/]+\.py)::(\w+)")
 
 

@@ -235,9 +235,9 @@ def test_an_endpoint_that_is_none_is_told(bad):
     [
         ({"act": "burn", "name": "x"}, "act 'burn' is none of take, list, remove, restore"),
         ({"act": "take"}, "name must be text"),
-        ({"act": "take", "name": "Big"}, "'Big' is no name for a snapshot"),
-        ({"act": "take", "name": "../x"}, "is no name for a snapshot"),
-        ({"act": "take", "name": "-x"}, "is no name for a snapshot"),
+        ({"act": "take", "name": "Big"}, "'Big' is not a name for a snapshot"),
+        ({"act": "take", "name": "../x"}, "is not a name for a snapshot"),
+        ({"act": "take", "name": "-x"}, "is not a name for a snapshot"),
         ({"act": "list", "name": "x"}, "a list takes no name"),
         ({"act": "list", "all": True}, "unknown field 'all'"),
     ],

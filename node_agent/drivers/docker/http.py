@@ -155,7 +155,7 @@ class DockerHttp:
                 if response.status >= 400:
                     raise _fault(response.status, _message(await response.content.read(HEAD_BYTES)))
                 yield response
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise self._unreachable(error) from None
 
     def _unreachable(self, error: Exception) -> DriverError:

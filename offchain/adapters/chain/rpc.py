@@ -124,7 +124,7 @@ class _Connection:
             async for text in self._socket:
                 self._take(json.loads(text))
             self._lost = "the node closed the connection"
-        except Exception as error:  # noqa: BLE001 - all that ends a connection: the network, or what is no JSON-RPC
+        except Exception as error:  # noqa: BLE001 - all that ends a connection: the network, or what is not JSON-RPC
             self._lost = str(error) or type(error).__name__
             self._socket.transport.abort()
         finally:

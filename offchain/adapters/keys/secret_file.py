@@ -34,7 +34,7 @@ def make_private(path: Path) -> None:
 
 
 def read(path: Path, most: int) -> str:
-    """Read at most `most` characters, without surrounding white space; empty where the file is no text.
+    """Read at most `most` characters, without surrounding white space; empty where the file is not text.
 
     Raises OSError, :class:`OthersMayReadError`.
     """

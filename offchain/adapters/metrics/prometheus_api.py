@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -86,7 +85,7 @@ class PrometheusApi:
         try:
             async with self._session.get(self._url + path, params=query, allow_redirects=False) as answer:
                 body = await read_body(answer, MOST_BYTES) if answer.status == 200 else b""
-        except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise PrometheusAway(
                 f"Prometheus does not answer: {type(error).__name__}.", "Is it running? The page asks again."
             ) from None

@@ -11,7 +11,6 @@ import logging
 import re
 import secrets
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +19,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from offchain.adapters.keys.wallet_signature import is_signed_by
+from offchain.clock import unix_ms
 from offchain.errors import BadKey, GantryError
 from offchain.schema.value_text import parse_utc_text, utc_text
 
@@ -97,10 +97,6 @@ class RestartBody(BaseModel):
     signature: str = Field(pattern="^(0x)?([0-9a-fA-F]{128}|[0-9a-fA-F]{130}|[0-9a-fA-F]{132})$")
 
 
-def _unix_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _end_this_process() -> None:
     signal.raise_signal(signal.SIGTERM)
 
@@ -113,7 +109,7 @@ class RestartGuard:
         operators: frozenset[str],
         program: str,
         *,
-        now_ms: Callable[[], int] = _unix_ms,
+        now_ms: Callable[[], int] = unix_ms,
         end: Callable[[], None] = _end_this_process,
     ) -> None:
         self._operators = operators

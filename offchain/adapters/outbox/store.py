@@ -53,7 +53,6 @@ class Store(StoreConnection):
             raise unusable(self.path, error) from None
         # A database in memory has one connection. Its changes are made in the event loop, in their order as well.
         self._thread = ThreadPoolExecutor(1, "store-writer") if is_file else None
-        self._thread_is_used = False
         self._writer_is_open = not is_file
         self.writer: StoreConnection = self
         """The connection that :meth:`write` uses."""
@@ -65,8 +64,7 @@ class Store(StoreConnection):
     def close(self) -> None:
         """Close the database when the changes that were begun are made."""
         if self._thread is not None:
-            if self._thread_is_used:
-                self._thread.submit(self._close_writer)
+            self._thread.submit(self._close_writer)
             self._thread.shutdown()
         self._checkpoints.wait()
         super().close()
@@ -107,7 +105,6 @@ class Store(StoreConnection):
     def _run_in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         if self._thread is not None:
-            self._thread_is_used = True
             return loop.run_in_executor(self._thread, work)
         done: asyncio.Future[T] = loop.create_future()
         loop.call_soon(_settle, done, work)

@@ -199,7 +199,7 @@ def _patched(member: Member, records: dict[str, str]) -> Member:
 
 
 def _time(said: str) -> float:
-    """Seconds; 0 where the text is no number."""
+    """Seconds; 0 where the text is not a number."""
     try:
         found = float(said[:_MAX_NUMBER])
     except ValueError:

@@ -170,7 +170,7 @@ def prove_storage(
     """Prove up to 32 values of any storage item of the chain, also that nothing is stored under a key.
 
     Each KEY is JSON or text: an address, a number, bytes as 0x and hexadecimal digits; an array of all keys of the
-    value where the item has several. An item that is no map has none.
+    value where the item has several. An item that is not a map has none.
 
     \b
     Examples:
@@ -304,7 +304,7 @@ def _read_checkpoint(file: Path) -> Checkpoint:
     try:
         return decode_checkpoint(data.decode(), str(file))
     except UnicodeDecodeError:
-        raise BadValue(f"{file} is not a checkpoint: it is no text.", "Give another file.") from None
+        raise BadValue(f"{file} is not a checkpoint: it is not text.", "Give another file.") from None
 
 
 def _write(file: Path, data: bytes | str) -> None:

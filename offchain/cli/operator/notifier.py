@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -15,7 +14,7 @@ from offchain.cli.kit.session import run
 from offchain.cli.operator.worker_run import metrics_address, metrics_option
 from offchain.errors import OurError
 
-_MOST_TOKEN = 4_096
+_MOST_SECRET = 4_096
 
 
 @click.command()
@@ -30,12 +29,25 @@ _MOST_TOKEN = 4_096
 )
 @click.option(
     "--emails",
+    envvar="GANTRY_EMAILS",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Accounts with their e-mail addresses (YAML; docs/notifications.md). Needs --smtp.",
 )
-@click.option("--smtp", metavar="HOST:PORT", help="Mail server. STARTTLS is required unless it is on this machine.")
-@click.option("--smtp-from", metavar="ADDRESS", help="Sender of the e-mails.")
+@click.option(
+    "--smtp",
+    envvar="GANTRY_SMTP",
+    metavar="HOST:PORT",
+    help="Mail server. STARTTLS is required unless it is on this machine.",
+)
+@click.option("--smtp-from", envvar="GANTRY_SMTP_FROM", metavar="ADDRESS", help="Sender of the e-mails.")
+@click.option("--smtp-user", envvar="GANTRY_SMTP_USER", metavar="NAME", help="User of the mail server.")
+@click.option(
+    "--smtp-password-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File with the password of that user, readable by its owner only.",
+)
 @click.option(
     "--alerts",
     metavar="IP:PORT",
@@ -55,14 +67,16 @@ def notifier(
     emails: Path | None,
     smtp: str | None,
     smtp_from: str | None,
+    smtp_user: str | None,
+    smtp_password_file: Path | None,
     alerts: str | None,
     alerts_token_file: Path | None,
     metrics: str | None,
 ) -> None:
     """Notify tenants and providers of their leases and hosts, by signed webhooks and e-mail. Needs no account.
 
-    Accounts add webhooks themselves (POST /v1/notifications); e-mail addresses are the operator's list. User and
-    password of the mail server are GANTRY_SMTP_USER and GANTRY_SMTP_PASSWORD. Run one for an index.
+    Accounts add webhooks themselves (POST /v1/notifications); e-mail addresses are the operator's list. Run one for an
+    index.
 
     \b
     Examples:
@@ -71,6 +85,7 @@ def notifier(
       gantry worker notifier --alerts 127.0.0.1:9466 --alerts-token-file /run/secrets/alerts-token --metrics 9464
     """
     # Slow to load.
+    from offchain.services.notifications.alerts import checked_token  # noqa: PLC0415
     from offchain.services.notifications.sending import SmtpSettings  # noqa: PLC0415
     from offchain.services.notifications.service import NotifierSettings, read_mails, run_notifier  # noqa: PLC0415
 
@@ -78,7 +93,8 @@ def notifier(
         raise click.UsageError("--smtp and --smtp-from belong together, and --emails needs them.")
     if (alerts is None) != (alerts_token_file is None):
         raise click.UsageError("--alerts and --alerts-token-file belong together.")
-    token = None if alerts_token_file is None else _token(alerts_token_file)
+    secret = None if alerts_token_file is None else _secret(alerts_token_file)
+    token = None if secret is None else checked_token(secret)
     if alerts is not None and token is None:
         progress(f"No alerts are received: there is no token in {alerts_token_file}.")
         alerts = None
@@ -89,8 +105,8 @@ def notifier(
             host=host,
             port=port,
             sender=smtp_from,
-            user=os.environ.get("GANTRY_SMTP_USER"),
-            password=os.environ.get("GANTRY_SMTP_PASSWORD"),
+            user=smtp_user,
+            password=None if smtp_password_file is None else _secret(smtp_password_file),
         )
     mails = [] if emails is None else read_mails(emails)
     run(
@@ -108,14 +124,12 @@ def notifier(
     )
 
 
-def _token(file: Path) -> str | None:
-    """Return the token in a file; None if that is a device, as docker-compose.yml has it at first. Raises OurError."""
-    from offchain.services.notifications.alerts import checked_token  # noqa: PLC0415  (slow to load)
-
+def _secret(file: Path) -> str | None:
+    """Return the secret in a file; None if that is a device, as docker-compose.yml has it at first. Raises OurError."""
     if file.is_char_device():
         return None
     try:
-        return checked_token(secret_file.read(file, _MOST_TOKEN))
+        return secret_file.read(file, _MOST_SECRET)
     except secret_file.OthersMayReadError:
         raise OurError(f"Others may read {file}.", f"Let only you read it: chmod 600 {file}", code="usage") from None
     except OSError as error:

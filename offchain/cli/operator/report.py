@@ -29,7 +29,7 @@ def _time_ms(text: str) -> int:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no date or time") from None
+        raise ValueError(f"{text!r} is not a date or time") from None
     return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 

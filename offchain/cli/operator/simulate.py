@@ -266,7 +266,7 @@ def _prices(given: Sequence[str]) -> dict[str, float]:
             found[model] = -1.0
         if not model or not 0 <= found[model] < float("inf"):
             raise CliError(
-                f'--price: "{text}" is no model and price.', "Write MODEL=PRICE, like A100=1.8.", code="usage"
+                f'--price: "{text}" is not a model and price.', "Write MODEL=PRICE, like A100=1.8.", code="usage"
             )
     return found
 

@@ -90,7 +90,7 @@ def read_text(name: str) -> str:
         before = error.object[: error.start]
         line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
         raise CliError(
-            f"{name}, line {line}, column {column}: byte {error.object[error.start]:#04x} is no UTF-8.",
+            f"{name}, line {line}, column {column}: byte {error.object[error.start]:#04x} is not UTF-8.",
             "Give a CSV file in UTF-8, not compressed.",
         ) from None
 

@@ -23,7 +23,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no day") from None
+        raise ValueError(f"{text!r} is not a day") from None
 
 
 _DAY = options.Parsed("DAY", _day, "; write it like 2026-11-01")

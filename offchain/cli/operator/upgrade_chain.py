@@ -65,7 +65,7 @@ def read_runtime(path: Path) -> bytes:
         raise CliError(f"the runtime cannot be read from {path}: {error.strerror}.", "Check --runtime.") from None
     if not code.startswith((_WASM, _COMPRESSED)):
         raise CliError(
-            f"{path} is no runtime: it is not WebAssembly.", "Give the .wasm file of a release.", code="bad_runtime"
+            f"{path} is not a runtime: it is not WebAssembly.", "Give the .wasm file of a release.", code="bad_runtime"
         )
     return code
 

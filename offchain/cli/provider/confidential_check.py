@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from typing import Final
 
 import click
@@ -14,6 +13,7 @@ from node_agent.attestation.port import AttestationSource, AttestationUnavailabl
 from node_agent.attestation.sealing_key import SealingKey
 from node_agent.runtime.settings import AgentSettings
 from offchain.cli.provider.machine_checks import CheckResult, CheckVerdict
+from offchain.clock import unix_ms
 from offchain.core.attestation.verification import verify_attestation
 from offchain.errors import OurError
 from offchain.schema.attestation.document import NONCE_BYTES
@@ -39,7 +39,7 @@ async def confidential_checks(
     source = source or MachineAttestation(settings.state)
     try:
         document = await asyncio.to_thread(source.document, host_key, nonce, SealingKey().public)
-        result = verify_attestation(document.encode(), host_key, nonce, AttestationPolicy(), int(time.time()))
+        result = verify_attestation(document.encode(), host_key, nonce, AttestationPolicy(), unix_ms() // 1000)
     except AttestationUnavailableError as error:
         return (CheckResult(CHECK, CheckVerdict.FAIL, str(error), error.hint),)
     except OurError as error:

@@ -23,7 +23,7 @@ from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import run_command
 from offchain.cli.kit.output import StepOutput, detail_lines
-from offchain.cli.provider import agent_options, signing
+from offchain.cli.provider import agent_options, price_options, signing
 from offchain.cli.provider.signing import duration
 from offchain.errors import OurError, RefusedError
 from offchain.schema.chain_types._generated_chain import Ask, HostRecord, HostStatusRetiring, calls
@@ -152,7 +152,7 @@ async def undrain(session: ProviderSession) -> None:
 
 
 @click.command("set-ask")
-@agent_options.prices
+@price_options.prices
 @session_command(agent_options.folder)
 async def set_ask(session: ProviderSession, ask: Callable[[Ask | None], Ask]) -> None:
     """Change prices; others stay as they are. Open leases keep their price.

@@ -35,7 +35,7 @@ from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.cli.kit import options
 from offchain.cli.kit.failures import run_command
 from offchain.cli.kit.output import StepOutput
-from offchain.cli.provider import agent_options, signing
+from offchain.cli.provider import agent_options, price_options, signing
 from offchain.cli.provider.challenge_check import challenge_checks
 from offchain.cli.provider.check_output import print_results
 from offchain.cli.provider.confidential_check import confidential_checks
@@ -65,7 +65,7 @@ class JoinOptions:
 @click.command()
 @agent_options.REGION
 @agent_options.TIER
-@agent_options.prices
+@price_options.prices
 @signing.options
 @click.option("--check", "check_only", is_flag=True, help="Only check the machine; change nothing.")
 @click.option("--no-start", is_flag=True, help="Register without a service: you keep 'gantry agent run' running.")

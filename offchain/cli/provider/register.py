@@ -13,7 +13,7 @@ from offchain.adapters.chain.submit_once import first_of
 from offchain.adapters.chain.typed import GantryChain
 from offchain.cli.kit.failures import run_command
 from offchain.cli.kit.output import StepOutput
-from offchain.cli.provider import agent_options, signing
+from offchain.cli.provider import agent_options, price_options, signing
 from offchain.cli.provider.challenge_check import require_challenge_program
 from offchain.errors import RefusedError
 from offchain.schema.chain_types._generated_chain import Ask
@@ -24,7 +24,7 @@ INCLUDED, FINALIZED = "included", "finalized"
 @click.command()
 @signing.options
 @agent_options.REGION
-@agent_options.prices
+@price_options.prices
 @agent_options.TIER
 @click.option(
     "--wait-for",

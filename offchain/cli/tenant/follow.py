@@ -20,7 +20,7 @@ from offchain.schema.value_text import counted
 from offchain.services.event_text import event_text, state_after
 from offchain.services.record_views import LeaseView, TaskView, read_host, read_task
 
-_UNTOLD = frozenset({"Submitted", "ItemRefused"})
+_OMITTED = frozenset({"Submitted", "ItemRefused"})
 """Events that the tenant knows already, or that concern only schedulers."""
 _COMPARISON = frozenset(("Verification", name) for name in ("ResultCommitted", "ReplicaRejected", "ExtraPodWanted"))
 """Events about replicas."""
@@ -160,8 +160,8 @@ async def _when_reported(
 
 def _notify_event(event: ChainEvent, number: int, notify: Callable[[str], None]) -> str | None:
     """Report an event of this task, and return the state that it leads to."""
-    is_told = event.pallet == "Tasks" or (event.pallet, event.name) in _COMPARISON
-    if not is_told or number not in tasks_of_event(event.fields) or event.name in _UNTOLD:
+    is_about_tasks = event.pallet == "Tasks" or (event.pallet, event.name) in _COMPARISON
+    if not is_about_tasks or number not in tasks_of_event(event.fields) or event.name in _OMITTED:
         return None
     notify(event_text(event))
     return state_after(event)

@@ -32,7 +32,7 @@ def _unix_ms(text: str) -> int:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no time; write it like 10m, 2h, or 2026-05-01T12:00") from None
+        raise ValueError(f"{text!r} is not a time; write it like 10m, 2h, or 2026-05-01T12:00") from None
     return max(0, int((when if when.tzinfo else when.astimezone()).timestamp() * 1000))
 
 

@@ -229,10 +229,10 @@ def deposit_text(manifest: Manifest) -> str:
 
 
 def _spot_text(spot: SpotSpec) -> str:
-    told = (
+    notice = (
         f"gets {spot.checkpoint_signal} as notice" if spot.checkpoint_signal else "gets no signal before the last one"
     )
-    return f"may be preempted, and {told}"
+    return f"may be preempted, and {notice}"
 
 
 def _checkpoint_text(checkpoint: CheckpointSpec) -> str:

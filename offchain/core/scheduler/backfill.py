@@ -19,6 +19,7 @@ import numpy as np
 from offchain.core.scheduler.availability import Allocation, AvailabilityProfile
 from offchain.core.scheduler.availability_kernels import FOREVER
 from offchain.core.scheduler.columns import MAX_DEVICES, AnyInts, Bools, Ints
+from offchain.core.scheduler.cycle_filters import HostFilter
 from offchain.core.scheduler.pod_request import PodRequest, PodShape, queue_name
 from offchain.core.scheduler.queue_definitions import QueueTree
 from offchain.core.scheduler.reservations import Reservation, ReservationRequest, reserve
@@ -253,7 +254,7 @@ def max_hold_ms(task: Task) -> int:
     return min(FOREVER, ASSIGN_MS + START_MS + task.max_duration_ms)
 
 
-class BackfillFilter:
+class BackfillFilter(HostFilter):
     """Admits a pod where it ends before a reservation begins, or leaves what that needs.
 
     `profile` contains everything reserved. `own_claims`: what these windows (bits) hold; it is open to tasks that may

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from offchain.core.feasibility import Fit, fit
 from offchain.core.scheduler.availability_kernels import pods_that_fit
@@ -21,9 +20,13 @@ from offchain.core.scheduler.score_column import AnyFloats
 from offchain.core.values import Layout, Task
 
 
-class HostFilter(Protocol):
+class HostFilter(ABC):
     """Excludes hosts for the tasks of one scheduling cycle."""
 
+    has_preference: ClassVar[bool] = False
+    """Whether :meth:`preferred` may prefer hosts."""
+
+    @abstractmethod
     def excluded(self, task: Task, request: PodRequest, devices: AnyInts) -> Bools | None:
         """[host]: whether no pod of this task may go there now. None: no host is excluded.
 
@@ -33,36 +36,26 @@ class HostFilter(Protocol):
         excluded may depend only on where the pod is feasible.
         """
 
-    def on_assume(self, task: Task, request: PodRequest, host: int, devices: int) -> None:
-        """A pod of this task was placed there."""
-
-    def on_forget(self, task: Task, request: PodRequest, host: int, devices: int) -> None:
-        """That placement was undone: other pods of its gang found no host."""
-
-
-@runtime_checkable
-class PreferredHosts(HostFilter, Protocol):
-    """A filter that also prefers some of the feasible hosts."""
-
-    def preferred(self, task: Task, request: PodRequest, feasible: Bools) -> Bools | None:
+    def preferred(self, task: Task, request: PodRequest, feasible: Bools) -> Bools | None:  # noqa: ARG002
         """[host]: the preferred hosts, if any of them is feasible. None: no preference.
 
         `feasible[host]`: whether the pod can go there.
         """
+        return None
 
+    def on_assume(self, task: Task, request: PodRequest, host: int, devices: int) -> None:  # noqa: B027
+        """A pod of this task was placed there."""
 
-@cache
-def _has_preference(kind: type[HostFilter]) -> bool:
-    """Whether filters of this class prefer hosts. The check of a protocol takes long."""
-    return issubclass(kind, PreferredHosts)
+    def on_forget(self, task: Task, request: PodRequest, host: int, devices: int) -> None:  # noqa: B027
+        """That placement was undone: other pods of its gang found no host."""
 
 
 def costs_of_preferred(filter_: HostFilter, task: Task, request: PodRequest, costs: AnyFloats) -> AnyFloats:
     """Return the costs with all but the filter's preferred hosts excluded, if it prefers any of the feasible ones."""
-    if not _has_preference(type(filter_)):
+    if not filter_.has_preference:
         return costs
     feasible = costs < np.inf
-    preferred = cast("PreferredHosts", filter_).preferred(task, request, feasible) if feasible.any() else None
+    preferred = filter_.preferred(task, request, feasible) if feasible.any() else None
     if preferred is None or not (preferred & feasible).any():
         return costs
     costs_left = costs.copy()
@@ -97,11 +90,13 @@ def rows_of_pods(request: PodRequest, hosts: HostTable) -> list[int]:
     return [cluster.row(host) for host in sorted(request.beside) if host in cluster]
 
 
-class AntiAffinity:
+class AntiAffinity(HostFilter):
     """Spreads pods of one task over hosts or providers, or packs them on as few hosts as possible.
 
     Created for each cycle. The pods of a task are placed one after the other.
     """
+
+    has_preference = True
 
     def __init__(self, hosts: HostTable) -> None:
         self._hosts = hosts
@@ -109,7 +104,7 @@ class AntiAffinity:
         self._rows: list[int] = []
         """Hosts where this cycle has placed pods of this task."""
 
-    def excluded(self, task: Task, request: PodRequest, devices: npt.NDArray[np.signedinteger[Any]]) -> Bools | None:
+    def excluded(self, task: Task, request: PodRequest, devices: AnyInts) -> Bools | None:
         """[host]: whether another pod of the task is there, or on a host of its provider."""
         del devices
         if request.layout is Layout.ANY:
@@ -152,7 +147,7 @@ class AntiAffinity:
             self._task, self._rows = task.id, []
 
 
-class CooldownFilter:
+class CooldownFilter(HostFilter):
     """Excludes hosts where such pods failed repeatedly, for the time of the cool-down."""
 
     def __init__(self, memory: FailureHistory, attributes: HostAttributes, now_ms: int) -> None:
@@ -161,7 +156,7 @@ class CooldownFilter:
         self._now_ms = now_ms
         self._excluded: dict[tuple[PodShape, bytes | None], Bools | None] = {}
 
-    def excluded(self, task: Task, request: PodRequest, devices: npt.NDArray[np.signedinteger[Any]]) -> Bools | None:
+    def excluded(self, task: Task, request: PodRequest, devices: AnyInts) -> Bools | None:
         """[host]: whether it is in cool-down for such pods."""
         del task, devices
         key = request.shape, request.manifest
@@ -169,10 +164,6 @@ class CooldownFilter:
             hosts = self._memory.hosts_in_cooldown(*key, self._now_ms)
             self._excluded[key] = self._attributes.hosts.among(hosts, self._attributes.host) if hosts else None
         return self._excluded[key]
-
-    def on_assume(self, task: Task, request: PodRequest, host: int, devices: int) -> None: ...
-
-    def on_forget(self, task: Task, request: PodRequest, host: int, devices: int) -> None: ...
 
 
 _SAVING = 0.1
@@ -183,7 +174,7 @@ less by this part of the rate (`report_self_assignment`).
 _NOWHERE = float("inf")
 
 
-class OwnHostsFilter:
+class OwnHostsFilter(HostFilter):
     """Excludes hosts of the scheduler's own account where another host is as good and clearly cheaper.
 
     It excludes more than the chain's rule asks for: scores are not compared, and rates are bounds over all devices of a
@@ -211,10 +202,6 @@ class OwnHostsFilter:
         cheapest = self._cheapest[request]
         excluded: Bools = feasible & (cheapest < most) & (cheapest <= most * (1 - _SAVING))
         return excluded if excluded.any() else None
-
-    def on_assume(self, task: Task, request: PodRequest, host: int, devices: int) -> None: ...
-
-    def on_forget(self, task: Task, request: PodRequest, host: int, devices: int) -> None: ...
 
     def _cheapest_of(self, request: PodRequest, limit: float) -> float:
         """Return a lower bound of the rate at the cheapest host where the pod is feasible by its record.

@@ -247,7 +247,7 @@ def _key(lease: int) -> int:
     return ~lease
 
 
-class HostExclusion:
+class HostExclusion(HostFilter):
     """A filter for one pod: excludes the host of its lease, or all of its provider's, and others one by one."""
 
     def __init__(self, fleet: HostTable, lease: Lease, *, other_provider: bool) -> None:
@@ -261,13 +261,6 @@ class HostExclusion:
     def exclude(self, host: int) -> None:
         self._closed[host] = True
 
-    def excluded(self, task: Task, want: PodRequest, devices: AnyInts) -> Bools:
-        """See :class:`offchain.core.scheduler.cycle_filters.HostFilter`."""
-        del task, want, devices
+    def excluded(self, task: Task, request: PodRequest, devices: AnyInts) -> Bools:
+        del task, request, devices
         return self._closed
-
-    def on_assume(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
-        """Placements do not change what is excluded."""
-
-    def on_forget(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
-        """Placements do not change what is excluded."""

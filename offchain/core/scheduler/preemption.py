@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from offchain.core.scheduler.cluster import Cluster, HostSlot
-from offchain.core.scheduler.columns import Bools, Ints, device_bits
-from offchain.core.scheduler.cycle_filters import excluded_by_pods, spread_groups
+from offchain.core.scheduler.columns import AnyInts, Bools, Ints, device_bits
+from offchain.core.scheduler.cycle_filters import HostFilter, excluded_by_pods, spread_groups
 from offchain.core.scheduler.entitlements import SHARES_REASON, Entitlements, ReclaimPolicy, shares_reason
 from offchain.core.scheduler.filters import permitted
 from offchain.core.scheduler.hosts import HostTable
@@ -261,16 +261,15 @@ class ReservedHostsTracker:
         return self._reserved
 
 
-class ReservedHostsFilter:
+class ReservedHostsFilter(HostFilter):
     """A filter of a scheduling cycle: hosts reserved for one task are closed to all others."""
 
     def __init__(self, reserved: Mapping[int, ReservedHosts], cluster: Cluster) -> None:
         self._rows = {task: host_rows(one.hosts, cluster) for task, one in reserved.items()}
         self._hosts = len(cluster)
 
-    def excluded(self, task: Task, want: PodRequest, devices: Ints) -> Bools | None:
-        """See :class:`offchain.core.scheduler.cycle_filters.HostFilter`."""
-        del want, devices
+    def excluded(self, task: Task, request: PodRequest, devices: AnyInts) -> Bools | None:
+        del request, devices
         return self.excluded_for(task.id)
 
     def excluded_for(self, task: int) -> Bools | None:
@@ -282,12 +281,6 @@ class ReservedHostsFilter:
         for rows in others:
             mask[rows] = True
         return mask
-
-    def on_assume(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
-        """Placements do not change what is reserved."""
-
-    def on_forget(self, task: Task, want: PodRequest, host: int, devices: int) -> None:
-        """Placements do not change what is reserved."""
 
 
 def host_rows(hosts: frozenset[str], cluster: Cluster) -> Ints:

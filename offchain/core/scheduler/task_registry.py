@@ -108,7 +108,7 @@ def _full_holding(task: Task) -> ResourceUsage:
 
 
 _FEW_DEADLINES: Final = 64
-"""Up to this many entries, those of tasks that are gone are kept."""
+"""Entries of tasks that are gone are removed only when there are more than this many."""
 
 _CHUNK: Final = 1 << 14
 """Tasks that are added at once: temporary lists stay small beside what is kept."""
@@ -136,7 +136,7 @@ class TaskRegistry:
         self._deadlines: list[tuple[int, int]] = []
 
     def put_task(self, task: Task) -> None:
-        """Take in the record of a task that is not final."""
+        """Add or replace the record of a task that is not final."""
         before = self.tasks.get(task.id)
         if before is None and task.open_pods:
             shape = shape_of(task.resources, task.placement, task.takes_over)
@@ -155,7 +155,7 @@ class TaskRegistry:
         self.enqueue_task(task)
 
     def put_tasks(self, tasks: Iterable[Task]) -> None:
-        """Take in records; new waiting tasks are added in bulk."""
+        """Add or replace records; new waiting tasks are added in bulk."""
         left = iter(tasks)
         while some := list(islice(left, _CHUNK)):
             self._put_some(some)

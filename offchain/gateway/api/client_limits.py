@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from aiohttp import web
@@ -36,6 +36,7 @@ class ClientLimits:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
         self._most_streams = streams
         self._streams: Counter[str] = Counter()
+        self._connections: Counter[str] = Counter()
         self._silent: set[asyncio.BaseProtocol] = set()
         """Connections that have not sent a request yet."""
         self.refused = {"requests": 0, "streams": 0, "connections": 0}
@@ -78,10 +79,11 @@ class ClientLimits:
         loop = asyncio.get_running_loop()
 
         def made(address: str) -> asyncio.Protocol | None:
-            others = server.connections
-            if len(others) >= MOST_CONNECTIONS or _of_address(others, address) >= MOST_CONNECTIONS_OF_ADDRESS:
+            of_address = self._connections[address]
+            if self._connections.total() >= MOST_CONNECTIONS or of_address >= MOST_CONNECTIONS_OF_ADDRESS:
                 self.refused["connections"] += 1
                 return None
+            self._connections[address] += 1
             handler = server()
             self._silent.add(handler)
 
@@ -95,28 +97,50 @@ class ClientLimits:
             loop.call_later(_FIRST_REQUEST_S, close_if_silent)
             return handler
 
-        return lambda: _NewConnection(made)
+        def ended(address: str) -> None:
+            self._connections[address] -= 1
+            if not self._connections[address]:
+                del self._connections[address]
+
+        return lambda: _LimitedConnection(made, ended)
 
 
-class _NewConnection(asyncio.Protocol):
-    """The protocol of a connection until it is admitted."""
+class _LimitedConnection(asyncio.Protocol):
+    """A connection whose protocol `made` gives for its address; None: it is closed. `ended` is called after its end."""
 
-    def __init__(self, made: Callable[[str], asyncio.Protocol | None]) -> None:
+    def __init__(self, made: Callable[[str], asyncio.Protocol | None], ended: Callable[[str], None]) -> None:
         self._made = made
+        self._ended = ended
+        self._handler: asyncio.Protocol | None = None
+        self._address = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        handler = self._made(_peer(transport))
-        if handler is None or not isinstance(transport, asyncio.Transport):
+        self._address = _peer(transport)
+        self._handler = self._made(self._address)
+        if self._handler is None:
             transport.close()
-            return
-        transport.set_protocol(handler)
-        handler.connection_made(transport)
+        else:
+            self._handler.connection_made(transport)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._handler is not None:
+            self._ended(self._address)
+            self._handler.connection_lost(exc)
 
-def _of_address(connections: Iterable[asyncio.BaseProtocol], address: str) -> int:
-    """Return the number of connections of an address."""
-    transports = (getattr(one, "transport", None) for one in connections)
-    return sum(transport is not None and _peer(transport) == address for transport in transports)
+    def data_received(self, data: bytes) -> None:
+        if self._handler is not None:
+            self._handler.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return None if self._handler is None else self._handler.eof_received()
+
+    def pause_writing(self) -> None:
+        if self._handler is not None:
+            self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._handler is not None:
+            self._handler.resume_writing()
 
 
 def _peer(transport: asyncio.BaseTransport) -> str:

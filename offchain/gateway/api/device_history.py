@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from offchain.adapters.metrics.prometheus_api import PrometheusApi, PrometheusSeries
+from offchain.clock import unix_ms
 from offchain.gateway.api.answers import as_of
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.measurements import Values, measured_times, placed_values, read_series
@@ -63,7 +63,7 @@ class DeviceHistoryApi:
         found = await self._readers.read(lambda db: db.rows(HostRow, row.host == asked.host))
         owner = found[0].provider if found else None
         await self._sign_in.require_owner(who, owner, "provider", f"host {asked.host}")
-        end_s = int(time.time())
+        end_s = unix_ms() // 1000
         times_s = measured_times(end_s - asked.hours * 3600, end_s)
         # The host is a checked address: letters and digits.
         expressions = {name: f'{metric}{{host="{asked.host}"}}' for name, metric in _METRICS.items()}

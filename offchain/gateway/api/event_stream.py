@@ -126,7 +126,7 @@ class EventStream:
         """Read the events after the last one; return whether there may be more."""
         if self._begin is None:
             self._end = self._begin = await self._readers.read(_last_key)
-            self._tell()
+            self._announce()
             return False
         found = await self._readers.read(lambda db: _newer(db, self._end))
         if not found:
@@ -136,12 +136,12 @@ class EventStream:
             self._begin = [*self._kept, *found][dropped - 1].key
         self._kept.extend(found)
         self._end = found[-1].key
-        self._tell()
+        self._announce()
         return len(found) == _AT_ONCE
 
-    def _tell(self) -> None:
-        told, self._news = self._news, asyncio.Event()
-        told.set()
+    def _announce(self) -> None:
+        announced, self._news = self._news, asyncio.Event()
+        announced.set()
 
 
 def _last_key(db: IndexDatabase) -> EventKey:

@@ -8,13 +8,14 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 from sqlalchemy import delete, func, select
 
+from offchain.clock import unix_ms
 from offchain.gateway.api.action import ApiAction
 from offchain.gateway.api.answers import as_of, not_found
 from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.models import AnsweredModel, ResourceAnswer
 from offchain.gateway.api.parameters import BadParameter, NoParameters, Parameters
-from offchain.gateway.api.sign_in import now_ms, require_session
+from offchain.gateway.api.sign_in import require_session
 from offchain.gateway.api.sign_in_store import Identity, SignInStore
 from offchain.indexer.database import IndexDatabase
 from offchain.indexer.notification_rows import SubscriptionRow
@@ -80,7 +81,7 @@ class NotificationsApi:
         require_session(who)
         secret = secrets.token_urlsafe(32)
         topics = ",".join(sorted(set(asked.topics)))
-        row = SubscriptionRow(secrets.token_hex(8), who.account, asked.url, topics, secret, now_ms())
+        row = SubscriptionRow(secrets.token_hex(8), who.account, asked.url, topics, secret, unix_ms())
 
         def write(db: IndexDatabase) -> None:
             own = columns(SubscriptionRow).account == who.account

@@ -31,7 +31,7 @@ _PROBLEMS_OF_ACTIONS: Final = {
     "401": "There is no valid token.",
     "403": "The sign-in is refused, or the token may not do this.",
     "413": "The body is too large.",
-    "415": "The body is no JSON.",
+    "415": "The body is not JSON.",
 }
 _PROBLEMS_OF_WALLETS: Final = {
     "403": "The signature is not by the account, or not of this payload.",

@@ -7,7 +7,6 @@ and the signature (:mod:`offchain.adapters.metrics.restart`).
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
@@ -23,6 +22,7 @@ from offchain.adapters.metrics.restart import (
     RestartMessage,
     RestartRefused,
 )
+from offchain.clock import unix_ms
 from offchain.errors import OurError, TheirError
 from offchain.gateway.api.answers import as_of
 from offchain.gateway.api.index_readers import IndexReaders
@@ -102,7 +102,7 @@ class ProcessRestartApi:
                 "Start it with --metrics and --restart-by ACCOUNT (docs/operations.md).",
             )
         found = _identity(asked.instance, body)
-        expires_ms = time.time_ns() // 1_000_000 + LIFETIME_MS - _MARGIN_MS
+        expires_ms = unix_ms() + LIFETIME_MS - _MARGIN_MS
         message = RestartMessage(self._sign_in.domain, who.account, found.program, found.run, expires_ms)
         data = RestartMessageResource(message=message.text(), program=found.program, expires_ms=expires_ms)
         return ResourceAnswer[RestartMessageResource](as_of=await self._readers.read(as_of), data=data)
@@ -134,7 +134,7 @@ class ProcessRestartApi:
                 session.request(method, url, data=data, allow_redirects=False) as answer,
             ):
                 return answer.status, await answer.content.read(MOST_BODY)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise ProcessAway(
                 f"The process does not answer: {type(error).__name__}.", "Does it run? GET /v1/monitoring shows it."
             ) from None
@@ -144,4 +144,4 @@ def _identity(instance: str, body: bytes) -> ProcessIdentity:
     try:
         return ProcessIdentity.model_validate_json(body)
     except ValidationError:
-        raise ProcessAway(f"What answers at {instance} is no process of Gantry.", "Check its address.") from None
+        raise ProcessAway(f"What answers at {instance} is not a process of Gantry.", "Check its address.") from None

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from aiohttp import WSMsgType, web
 
 from offchain.adapters.keys.signer import Ed25519Signer, verify
+from offchain.adapters.transport.accept_queue import AcceptQueue
 from offchain.adapters.transport.happy_eyeballs import MergedListener
 from offchain.adapters.transport.limits import Admission
 from offchain.adapters.transport.port import (
@@ -107,7 +108,7 @@ class RelaySockets:
         self._signer = Ed25519Signer(seed)
         self._origins = frozenset(origins)
         self._admit: Admit = admit_all
-        self._ready: asyncio.Queue[RelayConnection | None] = asyncio.Queue()
+        self._ready = AcceptQueue()
         self._open: set[RelayConnection] = set()
         self._handshakes = 0
         self._closed = False
@@ -140,7 +141,7 @@ class RelaySockets:
             return socket
         connection = RelayConnection(socket, request, key)
         self._open.add(connection)
-        self._ready.put_nowait(connection)
+        self._ready.put(connection)
         try:
             await connection.wait_closed()
         finally:
@@ -156,16 +157,13 @@ class RelaySockets:
         raise HostUnreachable("the relay for pages dials nobody")
 
     async def accept(self) -> PeerConnection | None:
-        connection = await self._ready.get()
-        if connection is None:
-            self._ready.put_nowait(None)
-        return connection
+        return await self._ready.next()
 
     async def close(self) -> None:
         self._closed = True
         for connection in tuple(self._open):
             await connection.close()
-        self._ready.put_nowait(None)
+        self._ready.close()
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         # A browser asks no server before it opens a WebSocket, so the origin is checked here. Programs send none.

@@ -45,7 +45,7 @@ class NothingToSearch(BadParameter):
     def __init__(self, text: str) -> None:
         super().__init__(
             "q",
-            f"{text} is no number, hash, digest or address.",
+            f"{text} is not a number, hash, digest or address.",
             "Give a block, task, lease or challenge number, BLOCK.INDEX of an event or extrinsic, 64 hex digits of a "
             "hash or digest, or an address.",
         )

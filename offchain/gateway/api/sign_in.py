@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import time
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
 from offchain.adapters.keys.wallet_signature import is_signed_by
+from offchain.clock import unix_ms
 from offchain.errors import GantryError
 from offchain.gateway.api import sign_in_models as made
 from offchain.gateway.api.answers import as_of, not_found
@@ -64,11 +64,6 @@ class _Seen:
     roles: list[made.Role]
 
 
-def now_ms() -> int:
-    """Return the time of this machine in Unix ms."""
-    return time.time_ns() // 1_000_000
-
-
 class SignIn:
     """Sign-ins at one domain. `operators`: the accounts that have the role of an operator."""
 
@@ -91,7 +86,7 @@ class SignIn:
     async def message(self, asked: made.SignInMessageBody) -> ResourceAnswer[made.SignInMessageResource]:
         """Return the text to sign. Nothing is stored: who does not sign costs nothing."""
         seen = await self._seen(asked.account)
-        issued_ms = now_ms()
+        issued_ms = unix_ms()
         nonce = secrets.token_hex(NONCE_DIGITS // 2)
         message = SignInMessage(self._domain, asked.account, seen.chain, nonce, issued_ms, issued_ms + LIFETIME_MS)
         data = made.SignInMessageResource(message=message.text(), expires_ms=message.expires_ms)
@@ -100,7 +95,7 @@ class SignIn:
     async def begin(self, asked: made.SignInBody) -> ResourceAnswer[made.NewSessionResource]:
         """Return a token for a signed message. Raises SignInRefused."""
         chain = await self._readers.read(_chain)
-        message = read_message(asked.message, domain=self._domain, chain=chain, now_ms=now_ms())
+        message = read_message(asked.message, domain=self._domain, chain=chain, now_ms=unix_ms())
         if not is_signed_by(message.account, asked.message, bytes.fromhex(asked.signature.removeprefix("0x"))):
             raise SignInRefused(
                 f"The signature is not by {message.account}, or not of this message.",
@@ -112,7 +107,7 @@ class SignIn:
                 f"The chain does not know {message.account}.",
                 "Give the account coins first; a final block must have them.",
             )
-        token, expires_ms = await self._store.begin_session(message, now_ms())
+        token, expires_ms = await self._store.begin_session(message, unix_ms())
         data = made.NewSessionResource(account=message.account, roles=seen.roles, expires_ms=expires_ms, token=token)
         return _answer(seen, data)
 
@@ -120,7 +115,7 @@ class SignIn:
         """Return whom the header of a request stands for. Raises NotSignedIn."""
         if authorization is None or not authorization.startswith(_BEARER):
             raise NotSignedIn
-        token, asked_ms = authorization.removeprefix(_BEARER).strip(), now_ms()
+        token, asked_ms = authorization.removeprefix(_BEARER).strip(), unix_ms()
         found = await self._readers.read(lambda db: identity(db, token, asked_ms))
         if found is None:
             raise NotSignedIn
@@ -166,7 +161,7 @@ class SignIn:
                 f"{who.account} is no {missing[0]}.",
                 f"Leave out the scope {missing[0]}; its roles are {', '.join(seen.roles)}.",
             )
-        made_ms = now_ms()
+        made_ms = unix_ms()
         token, row = await self._store.add_key(
             who.account, asked.name, frozenset(asked.scopes), made_ms, made_ms + asked.days * DAY_MS
         )
@@ -175,7 +170,7 @@ class SignIn:
     async def keys(self, who: Identity) -> ResourceAnswer[made.ApiKeyList]:
         """Return the keys of the account that is signed in."""
         require_session(who)
-        asked_ms = now_ms()
+        asked_ms = unix_ms()
         found = await self._readers.read(lambda db: keys_of(db, who.account))
         data = made.ApiKeyList(keys=[_key(row) for row in found if row.expires_ms > asked_ms])
         return _answer(await self._seen(who.account), data)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from offchain.adapters.metrics.prometheus_api import PrometheusApi, PrometheusSeries
+from offchain.clock import unix_ms
 from offchain.gateway.api.answers import as_of, not_found
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.measurements import LEAST_STEP_S, Values, measured_times, placed_values, read_series
@@ -72,7 +72,7 @@ class TaskUsageApi:
         await self._sign_in.require_owner(who, task.tenant, "tenant", f"task {asked.task}")
         data = TaskUsageResource(times_ms=[], pods=[])
         if leases:
-            times_s = times_of(leases, asked.hours, int(time.time()))
+            times_s = times_of(leases, asked.hours, unix_ms() // 1000)
             series = await read_series(self._prometheus, expressions_of(asked.task, leases), times_s)
             data = usage_of(series, times_s)
         return ResourceAnswer[TaskUsageResource](as_of=await self._readers.read(as_of), data=data)

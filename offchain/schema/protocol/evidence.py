@@ -51,7 +51,7 @@ def pack(members: Mapping[str, bytes]) -> bytes:
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, data in sorted(members.items()):
             if not name.isascii() or not 0 < len(name) <= _LONGEST_NAME:
-                raise ValueError(f"{name[:120]!r} is no name of 1 to {_LONGEST_NAME} ASCII characters")
+                raise ValueError(f"{name[:120]!r} is not a name of 1 to {_LONGEST_NAME} ASCII characters")
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(data), _MODE
             tar.addfile(member, io.BytesIO(data))
@@ -67,7 +67,7 @@ def unpack(data: bytes, most_bytes: int) -> dict[str, bytes]:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             for member in tar:
                 if member.type != tarfile.REGTYPE or member.issparse() or member.size > len(data):
-                    raise WireError(f"the archive has {member.name[:100]!r}, which is no plain file")
+                    raise WireError(f"the archive has {member.name[:100]!r}, which is not a plain file")
                 if len(found) >= _MOST_MEMBERS:
                     raise WireError(f"the archive has more than {_MOST_MEMBERS} members")
                 content = tar.extractfile(member)

@@ -38,8 +38,8 @@ def snapshot_name(given: str) -> str:
     """Return the text if it is the name of a snapshot. Raise :class:`WireError` otherwise."""
     if _NAME.fullmatch(given) is None:
         raise WireError(
-            f"{given[:80]!r} is no name for a snapshot: 1 to 63 small letters, digits, dots, dashes and underscores, "
-            "a letter or digit first"
+            f"{given[:80]!r} is not a name for a snapshot: 1 to 63 small letters, digits, dots, dashes and "
+            "underscores, a letter or digit first"
         )
     return given
 

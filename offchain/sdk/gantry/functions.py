@@ -125,5 +125,5 @@ def _source_of(function: Callable[..., Any]) -> str:
         raise BadFunction(f"the source of {name} cannot be found.", "Write the function in a file.") from None
     first = next((number for number, line in enumerate(lines) if line.startswith("def ")), None)
     if first is None:
-        raise BadFunction(f"{name} is no plain function.", "Use def; a lambda or a coroutine cannot be sent.")
+        raise BadFunction(f"{name} is not a plain function.", "Use def; a lambda or a coroutine cannot be sent.")
     return "".join(lines[first:])

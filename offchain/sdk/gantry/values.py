@@ -21,7 +21,7 @@ class TaskResult:
 
     @property
     def text(self) -> str:
-        """The result of the first pod as text; bytes that are no UTF-8 are replaced."""
+        """The result of the first pod as text; bytes that are not UTF-8 are replaced."""
         return self.data[min(self.data)].decode("utf-8", errors="replace")
 
 

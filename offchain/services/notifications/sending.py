@@ -9,7 +9,6 @@ import hmac
 import json
 import smtplib
 import ssl
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -22,6 +21,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from offchain.adapters.public_addresses import PublicResolver, public_socket
+from offchain.clock import unix_ms
 from offchain.schema.public_address import is_public
 
 MOST_URL: Final = 500
@@ -113,7 +113,7 @@ class WebhookSender:
         headers = {
             "Content-Type": "application/json",
             NOTICE_ID: notice,
-            SIGNATURE: signature(secret, body, int(time.time())),
+            SIGNATURE: signature(secret, body, unix_ms() // 1000),
         }
         try:
             async with (
@@ -121,7 +121,7 @@ class WebhookSender:
                 self._session.post(url, data=body, headers=headers, allow_redirects=False) as answer,
             ):
                 status = answer.status
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotDelivered(type(error).__name__) from None
         if not 200 <= status < 300:
             raise NotDelivered(f"status {status}")

@@ -11,8 +11,9 @@ from pathlib import Path
 import jobs
 
 from node_agent.drivers.port import MAX_LOG_BYTES, MAX_LOG_LINES
+from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types.ids import lease_id
-from tests.support.local_network import PATIENCE, ROOT, TENANT, Net, Pods, memory_kib
+from tests.support.local_network import PATIENCE, TENANT, Net, Pods, memory_kib
 
 FLOODS = {
     "short lines": "exec yes",

@@ -12,10 +12,11 @@ import jobs
 from offchain.adapters.chain import registration
 from offchain.adapters.chain.submit_once import submit_once
 from offchain.adapters.keys.signer import from_uri
+from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.terminal_escaping import line
 from tests.support.chain_records import ask, hardware
-from tests.support.local_network import PATIENCE, ROOT, TENANT, Net
+from tests.support.local_network import PATIENCE, TENANT, Net
 
 PROVIDER = "//Eve"
 ATTACK = "\x1b[2J\x9b6n\u202e\u200b\nOK"

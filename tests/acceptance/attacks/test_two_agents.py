@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.local_network import ROOT, Net, Pods, engine_url
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import Net, Pods, engine_url
 from tests.support.other_network import node_at
 
 

@@ -5,7 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.support.local_network import ROOT, run
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import run
 
 BUILD = Path("scripts") / "build-console"
 CONSOLE = Path("offchain") / "console"

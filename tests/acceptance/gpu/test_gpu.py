@@ -10,10 +10,11 @@ import pytest
 from node_agent.core.devices import DeviceHealthy
 from node_agent.metering.gpus import MachineGpuSource
 from node_agent.telemetry.nvml import Nvml, driver_version
+from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types._generated_chain import HostStatusOnline
 from offchain.schema.chain_types.ids import lease_id
 from tests.integration.test_usage import the_receipt
-from tests.support.local_network import ROOT, TENANT, Net
+from tests.support.local_network import TENANT, Net
 
 pytestmark = pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="this machine has no NVIDIA GPU")
 MANIFEST = Path(__file__).with_name("cuda_check.yaml")

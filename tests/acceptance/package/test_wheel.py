@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.local_network import ROOT, Net, run
+from offchain.devnet.paths import ROOT
+from tests.support.local_network import Net, run
 
 BARE = {"PYTHONPATH": "", "GANTRY_STATE": "/nonexistent"}
 """Nothing of the clone is found by itself."""

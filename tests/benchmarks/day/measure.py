@@ -25,12 +25,13 @@ from chainbench.node import Node, running
 from chainbench.scene import MANIFEST, PARAMS, SPEC, Scene, endowed, host, scheduler, tenant
 from chainbench.signing import Account
 from main_job import BenchError, say
-from table import ROOT, Figure
+from table import Figure
 
 from day import past
 from day.hosts import Ledger, ReportingHosts
 from day.measured_worker import REPORT_EVERY_S
 from offchain.adapters.chain.client import SubstrateChain
+from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.schema.chain_types._generated_chain import calls
 

@@ -14,8 +14,9 @@ from math import comb
 from typing import Final
 
 from main_job import say
-from table import ROOT, Figure
+from table import Figure
 
+from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types._generated_chain import MatterChallenge
 from tests.support.committee_draw import committee_seed, drawn_members
 from trust.costs import COMMITTEE, VERIFIER_BOND_GTY

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from main_job import BenchError
-from table import ROOT, Figure
+from table import Figure
 
 from offchain.adapters.chain.runtime import ChainRuntime
+from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types import _generated_chain as gen
 from trust import verify
 from trust.costs import COMMITTEE

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from main_job import BenchError, say
-from table import ROOT, Figure
+from table import Figure
+
+from offchain.devnet.paths import ROOT
 
 RUNS: Final = 7
 _LIMIT_S: Final = 2.0

@@ -18,11 +18,12 @@ from urllib.parse import urlsplit
 
 from index_bench import running_indexer
 from main_job import BenchError, resident_mib, say
-from table import MIB, ROOT, Figure
+from table import MIB, Figure
 
 from offchain.adapters.chain.client import SubstrateChain
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet.node import LIMITS
+from offchain.devnet.paths import ROOT
 from offchain.devnet.release import binaries
 from offchain.gateway.service import API_URL
 from offchain.ports import Call

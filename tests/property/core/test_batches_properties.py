@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.core.scheduler import score_cache
+from offchain.core.scheduler.cycle_filters import HostFilter
 from offchain.core.scheduler.fair_share import FairShareQueue, QueuedTask
 from offchain.core.scheduler.fair_share_selection import BATCH_SHARE
 from offchain.core.scheduler.placement import Planner
@@ -46,17 +47,11 @@ class InRuns:
         self._left[0] = self._left[0][1:]
 
 
-class NoGate:
+class NoGate(HostFilter):
     """Open to everybody, but asked."""
 
     def excluded(self, *_):
         return None
-
-    def on_assume(self, task, request, host, devices):
-        pass
-
-    def on_forget(self, task, request, host, devices):
-        pass
 
 
 class OpenGate(NoGate):

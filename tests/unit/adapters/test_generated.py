@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +17,7 @@ from offchain.adapters.chain.typed import AccountBalance, GantryChain
 from offchain.adapters.keys.signer import from_uri, verify
 from offchain.adapters.outbox.batching import make_batch
 from offchain.adapters.outbox.intent_values import pack_call, unpack_call
+from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types._generated_chain import calls
 from offchain.schema.chain_types.ids import lease_id, task_key
@@ -27,7 +27,6 @@ from tests.support.chain_records import Tasks, ask, hardware, lease, placement, 
 from tests.support.fake_chain import FakeChain
 from tests.support.real_chain import plain
 
-ROOT = Path(__file__).parents[3]
 FILES = ("offchain/schema/chain_types/_generated_chain.py", "tests/support/_generated_events.py")
 GENERATOR = ROOT / "scripts/gen-chain-types"
 ALICE = from_uri("//Alice").address

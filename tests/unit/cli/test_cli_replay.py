@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from offchain.cli.main import main
+from offchain.devnet.paths import ROOT
 from tests.support.replay_samples import NODES_CSV, PODS_CSV
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "scheduling.md").read_text(encoding="utf-8")
 
 
@@ -198,8 +198,8 @@ def test_errors_in_a_trace_name_line_column_field_and_hint(capsys, files, old, n
     ("arguments", "said"),
     [
         (("--replay", "--order", "chance"), '--order: there is no order "chance"'),
-        (("--replay", "--price", "red"), '--price: "red" is no model and price'),
-        (("--replay", "--price", "red=-1"), '"red=-1" is no model and price'),
+        (("--replay", "--price", "red"), '--price: "red" is not a model and price'),
+        (("--replay", "--price", "red=-1"), '"red=-1" is not a model and price'),
         (("--replay", "--plot", "x.pdf"), "x.pdf does not end with .svg or .png"),
         (("--replay", "--plot", "nowhere/x.svg"), "mkdir -p nowhere"),
         (("--order", "fifo"), "--order is for replays"),

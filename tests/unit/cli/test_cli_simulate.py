@@ -105,7 +105,7 @@ def test_errors_in_a_file_name_line_column_field_and_hint(capsys, files, file, o
 
 def test_a_missing_or_binary_file_is_reported(capsys, files):
     (files / "pods.csv").write_bytes(b"\xef\xbb\xbfname\r\na\xff")
-    assert "pods.csv, line 2, column 2: byte 0xff is no UTF-8" in simulate(capsys, files, status=1).err
+    assert "pods.csv, line 2, column 2: byte 0xff is not UTF-8" in simulate(capsys, files, status=1).err
     (files / "nodes.csv").unlink()
     assert "nodes.csv cannot be read: No such file" in simulate(capsys, files, status=1).err
 

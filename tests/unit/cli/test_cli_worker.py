@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from cli_world import World
 
-ROOT = Path(__file__).resolve().parents[3]
+from offchain.devnet.paths import ROOT
+
 WHO = ("--account", "//Dave")
 
 
@@ -92,3 +93,57 @@ def test_a_settler_has_no_such_files(world: World) -> None:
     status, _, err = world.run("worker", "settler", *WHO, "--queues", "q.yaml")
     assert status == 2
     assert "--queues" in err
+
+
+@pytest.fixture
+def notifying(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The settings that a notifier was started with."""
+    found: list[Any] = []
+
+    async def run_notifier(settings: Any) -> None:
+        found.append(settings)
+
+    monkeypatch.setattr("offchain.services.notifications.service.run_notifier", run_notifier)
+    return found
+
+
+def secret(path: Path, mode: int = 0o600) -> Path:
+    path.write_text("correct horse battery\n")
+    path.chmod(mode)
+    return path
+
+
+def test_the_notifier_has_the_mail_server_of_the_environment_and_its_password_from_a_file(
+    world: World, notifying: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emails = tmp_path / "emails.yaml"
+    emails.write_text("- {account: 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty, email: ops@example.org}")
+    for name, value in (("SMTP", "mail.example.org:587"), ("SMTP_FROM", "g@example.org"), ("SMTP_USER", "gantry")):
+        monkeypatch.setenv(f"GANTRY_{name}", value)
+    monkeypatch.setenv("GANTRY_EMAILS", str(emails))
+    assert world.run("worker", "notifier", "--smtp-password-file", secret(tmp_path / "smtp"))[0] == 0
+    (settings,) = notifying
+    assert [one.address for one in settings.mails] == ["ops@example.org"]
+    server = settings.smtp
+    assert (server.host, server.port, server.sender) == ("mail.example.org", 587, "g@example.org")
+    assert (server.user, server.password) == ("gantry", "correct horse battery")
+
+
+def test_the_notifier_starts_without_secrets_as_docker_compose_has_it_at_first(
+    world: World, notifying: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("EMAILS", "SMTP", "SMTP_FROM", "SMTP_USER", "RESTART_BY"):
+        monkeypatch.setenv(f"GANTRY_{name}", "")
+    options = ("--alerts=0.0.0.0:9466", "--alerts-token-file=/dev/null", "--smtp-password-file=/dev/null")
+    assert world.run("worker", "notifier", *options)[0] == 0
+    assert (notifying[0].smtp, notifying[0].alerts, notifying[0].mails) == (None, None, [])
+
+
+def test_the_notifier_refuses_a_password_that_others_may_read(
+    world: World, notifying: list[Any], tmp_path: Path
+) -> None:
+    server = ("--smtp", "mail.example.org:587", "--smtp-from", "g@example.org")
+    path = secret(tmp_path / "smtp", 0o644)
+    status, _, err = world.run("worker", "notifier", *server, "--smtp-password-file", path)
+    assert (status, notifying) == (2, [])
+    assert f"Others may read {path}." in err

@@ -19,7 +19,8 @@ import pytest
 from offchain.adapters.keys.signer import from_uri
 from offchain.devnet import demo_image, engine, node, ports, up
 from offchain.devnet.__main__ import main as local_main
-from offchain.devnet.network import clean, network_supervisor
+from offchain.devnet.cleanup import clean
+from offchain.devnet.network import network_supervisor
 from offchain.devnet.paths import DevnetError, DevnetPaths
 from offchain.devnet.release import binaries
 from offchain.devnet.verifiers import GENESIS, VERIFIERS, verifier_commands

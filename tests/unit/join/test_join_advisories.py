@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from test_join_checks import GOOD, found
 
 from node_agent.install.bundle import _sources
-from node_agent.install.launch import ROOT
 from offchain.cli.provider import advisories as looking
 from offchain.cli.provider.advisories import (
     TOOLKIT,
@@ -26,6 +25,7 @@ from offchain.cli.provider.advisories import (
     with_packages,
 )
 from offchain.cli.provider.machine_checks import CheckVerdict, check_machine, failed
+from offchain.devnet.paths import ROOT
 
 BY_ID = {one.id: one for one in known_advisories()}
 

@@ -12,7 +12,8 @@ from node_agent.runtime import join_config as configs
 from node_agent.runtime.join_config import JoinConfig, load, save
 from node_agent.telemetry.probe import Reserve
 from offchain.adapters.keys.signer import from_uri
-from offchain.cli.provider.agent_options import STANDARD_ASK, AgentArguments, DefaultNetwork, resolve_settings
+from offchain.cli.provider.agent_options import AgentArguments, DefaultNetwork, resolve_settings
+from offchain.cli.provider.price_options import STANDARD_ASK
 from offchain.errors import OurError
 from offchain.schema.chain_types._generated_chain import GpuPrice, Tier
 from offchain.schema.protocol.gateway import GatewayAddress

@@ -103,7 +103,7 @@ def test_an_altered_statement_is_refused(facts):
         (changed(version="1.2"), "not a version"),
         (changed(version="01.2.3"), "not a version"),
         (changed(version="1.2.1000000"), "not a version"),
-        (changed(version=[1, 2, 3]), "version is no text"),
+        (changed(version=[1, 2, 3]), "version is not text"),
         (changed(sha256="AB" * 32), "not a SHA-256"),
         (changed(sha256="ab" * 31), "not a SHA-256"),
         (changed(created="2026-01-31 12:00:00"), "not a time"),

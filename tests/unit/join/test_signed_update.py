@@ -12,11 +12,11 @@ from node_agent.core.release_statement import ReleaseRefused, ReleaseStatement, 
 from node_agent.install import release_trust as trusting
 from node_agent.install import update as updating
 from node_agent.install.bundle import LOCK, build
-from node_agent.install.launch import ROOT
 from node_agent.install.release_trust import NAME, ReleaseTrust
 from node_agent.install.releases import INSTALLED, Releases
 from offchain.adapters.keys.signer import Ed25519Signer
 from offchain.cli.provider.status import ReleaseView, release_of
+from offchain.devnet.paths import ROOT
 from offchain.errors import OurError
 
 KEY, OTHER = Ed25519Signer(b"\1" * 32), Ed25519Signer(b"\2" * 32)

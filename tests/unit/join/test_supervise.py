@@ -6,16 +6,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from node_agent.install.service import SupervisedService
 from node_agent.install.supervise import LOG
+from offchain.devnet.paths import ROOT
 from offchain.processes import end, start_time
 from offchain.supervisor import Child, tail_log
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PATIENCE_S = 30.0
 SUPERVISE = """
 import sys

@@ -1,13 +1,13 @@
 """Every example that a user can copy is a manifest, and the reference names every key."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from manifest_builders import BASE, DIGEST
 
+from offchain.devnet.paths import ROOT
 from offchain.schema.manifest import compose, confidential, deploy, service, x_gantry
 from offchain.schema.manifest.assemble import FileSection
 from offchain.schema.manifest.parse import parse_manifest
@@ -16,7 +16,6 @@ from offchain.schema.manifest.task_spec import to_task_spec
 from offchain.schema.manifest.types import DeliveredFile, Dependency, Manifest, PodMetric, RestartPolicy
 from offchain.schema.manifest.variables import resolve
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCS = (ROOT / "docs" / "manifest.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^```yaml\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB me"

@@ -230,7 +230,7 @@ def test_a_result_file_lies_on_disk() -> None:
         (gantry(kind="rental", data_from=1), "data_from", "there is no volume"),
         (together(DATA, gantry(kind="rental", data_from="seven")), "data_from", "expected a whole number"),
         (together(DATA, gantry(kind="rental", snapshot="before")), "snapshot", "the data of an earlier rental"),
-        (gantry(kind="rental", data_from=1, snapshot="Before!"), "snapshot", "is no name for a snapshot"),
+        (gantry(kind="rental", data_from=1, snapshot="Before!"), "snapshot", "is not a name for a snapshot"),
         (gantry(kind="service", snapshot="before"), "snapshot", "a service has no snapshot"),
         (service(healthcheck={"test": "true"}), "services.train.healthcheck", "has no healthcheck"),
         (service(restart="always"), "services.train.restart", "is not restarted"),

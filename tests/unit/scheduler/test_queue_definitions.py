@@ -1,7 +1,5 @@
 """The file that defines queues, and the tree that it yields."""
 
-from pathlib import Path
-
 import pytest
 
 from offchain.core.scheduler.pod_request import ResourceAmount
@@ -13,8 +11,8 @@ from offchain.core.scheduler.queue_definitions import (
     QueueTree,
     parse_queues,
 )
+from offchain.devnet.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 NETWORK = ResourceAmount(cpu_milli=1_200_000, memory_mib=12_000_000, gpu_milli=120_000)
 
 

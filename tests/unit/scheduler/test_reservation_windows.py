@@ -1,14 +1,12 @@
 """Reservation windows: the file that defines them, and their effect."""
 
-from pathlib import Path
-
 import pytest
 
 from offchain.core.scheduler.config import ReservationWindow, WindowFileError, parse_windows
 from offchain.core.scheduler.state import SchedulerState
+from offchain.devnet.paths import ROOT
 from tests.support.scheduler_world import MINUTE, World, gpu_host, job
 
-ROOT = Path(__file__).resolve().parents[3]
 FINE = "reservations:\n  a:\n    from: 2026-12-01T08:00:00Z\n    until: 2026-12-01T09:00:00Z\n"
 HOUR = 60 * MINUTE
 

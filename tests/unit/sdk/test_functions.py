@@ -61,7 +61,7 @@ def test_a_function_that_needs_its_surroundings_is_refused():
     decorate = gantry.function(image=IMAGE, max_per_hour="1 GTY")
     with pytest.raises(BadFunction, match="uses outer of the function around it"):
         decorate(uses_outer)
-    with pytest.raises(BadFunction, match="is no plain function"):
+    with pytest.raises(BadFunction, match="is not a plain function"):
         decorate(lambda: 1)
     with pytest.raises(BadFunction, match="cannot be found"):
         decorate(print)

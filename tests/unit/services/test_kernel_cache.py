@@ -7,9 +7,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from offchain.devnet.paths import ROOT
 from offchain.services.kernel_cache import cache_folder, digest_of, kernel_sources
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def used(place: Path, digest: str, when_s: int) -> Path:

@@ -4,12 +4,12 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[3]
+from offchain.devnet.paths import ROOT
+
 SCRIPT, LOCK = ROOT / "scripts" / "base-image", ROOT / "scripts" / "base-image.lock"
 LINE = re.compile(r"[a-z0-9][a-z0-9+.-]+ [0-9][A-Za-z0-9.+:~-]* (all|[a-z0-9]+) [0-9a-f]{64}")
 

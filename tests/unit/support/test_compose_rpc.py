@@ -1,12 +1,12 @@
 """What RPC servers docker-compose.yml starts, and where they are published."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[3]
+from offchain.devnet.paths import ROOT
+
 NODE_SCRIPT = (ROOT / "scripts" / "lib-node-container").read_text(encoding="utf-8")
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 SERVICES = yaml.safe_load(COMPOSE)["services"]

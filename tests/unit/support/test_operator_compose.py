@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from offchain.cli.kit.accounts import address_of
+from offchain.devnet.paths import ROOT
 from tests.support.compose_files import merged
 
-ROOT = Path(__file__).resolve().parents[3]
 FILES = ("docker-compose.yml", "docker-compose.operator.yml")
 SERVICES = merged(*(ROOT / name for name in FILES))
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -62,12 +62,19 @@ def test_passwords_are_files():
         words = [*service.get("environment", {}).items(), *service.get("command", ())]
         assert "PASSWORD" not in str(words), name
         for secret in service.get("secrets", ()):
-            option = "alerts-token-file" if secret == "alerts-token" else "password-file"
-            # Alertmanager's configuration names the file.
-            assert name == "alertmanager" or f"--{option}=/run/secrets/{secret}" in service["command"]
+            option = {"alerts-token": "alerts-token-file", "smtp-password": "smtp-password-file"}.get(secret)
+            # Alertmanager's configuration names the file, and so does the address of the index.
+            named_elsewhere = name == "alertmanager" or (secret == "index-password" and "GANTRY_INDEX" in str(words))
+            assert named_elsewhere or f"--{option or 'password-file'}=/run/secrets/{secret}" in service["command"]
     assert {name for name, service in SERVICES.items() if "secrets" in service} == {
         *("scheduler", "scheduler-2", "settler", "settler-2", "verifier", "juror", "notifier", "alertmanager"),
+        *("indexer", "gateway", "gateway-2"),
     }
+    assert all(
+        "index-password" in service["secrets"]
+        for service in SERVICES.values()
+        if "GANTRY_INDEX" in service.get("environment", {})
+    )
 
 
 def test_a_juror_executes_nothing_unless_an_engine_is_given_to_it():

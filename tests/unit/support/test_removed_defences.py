@@ -7,7 +7,7 @@ import re
 import pytest
 
 from offchain.devnet.paths import ROOT
-from tests.support.removed_defences import DEFENCES, Defence
+from tests.support.defences import DEFENCES, Defence
 
 FOLDERS = {"attacks": "acceptance/attacks", "contract": "contract", "unit": "unit"}
 

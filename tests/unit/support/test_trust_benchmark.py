@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 
+from offchain.devnet.paths import ROOT
 from tests.support.committee_draw import drawn_members
 
-ROOT = Path(__file__).parents[3]
 BENCHMARKS = str(ROOT / "tests" / "benchmarks")
 VECTORS = ROOT / "tests" / "vectors" / "committees.json"
 Bench = Callable[[str], ModuleType]

@@ -66,8 +66,8 @@ class SimulatedVerifier:
 
     def _waits_for_time(self, final: ChallengeRecord) -> bool:
         """Whether time alone may cause a command: an examination or a call is repeated, or a deadline has passed."""
-        has_repetitions = bool(self._state.findings or self._state.rests)
-        return has_repetitions or self._run.blocks[self._run.final].time > final.until
+        is_repeated = any(key not in self._state.votes for key in self._state.findings) or bool(self._state.rests)
+        return is_repeated or self._run.blocks[self._run.final].time > final.until
 
     def _own(self, record: ChallengeRecord) -> dict[int, ChallengeRecord]:
         is_mine = any(seat.who == self._name for seat in record.ballot.seats)

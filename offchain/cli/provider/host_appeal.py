@@ -41,8 +41,11 @@ def appeal(address: str, dry_run: bool, common: options.CommonOptions) -> None:
             now = await GantryChain(chain).now_ms()
             open_ = await disputes_of_host(chain, address)
             against = [one for one in open_ if one.is_against_hosts and one.until >= now]
-            done, failed = ([*against], []) if dry_run else ([], [])
-            for one in () if dry_run else against:
+            if dry_run:
+                return against, []
+            done: list[DisputeView] = []
+            failed: list[CheckFailed] = []
+            for one in against:
                 try:
                     call = as_batch(await dispute_calls.appeal(chain, one.task, signer.address))
                 except CheckFailed as error:

@@ -274,8 +274,8 @@ def _dry_run(
         fields = {"confidential": None if asked is None else asked.plain()}
         emit(feasibility.feasibility_fields(found) | fields | {"leaving": feasibility.preemption_fields(found)})
         return
-    lines = [("Confidential", None if asked is None else asked.text), *feasibility.feasibility_lines(found)]
-    details(lines + feasibility.preemption_lines(found))
+    lines: list[tuple[str, object]] = [("Confidential", None if asked is None else asked.text)]
+    details(lines + feasibility.feasibility_lines(found) + feasibility.preemption_lines(found))
     say()
     say("Nothing was sent.")
 

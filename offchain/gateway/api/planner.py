@@ -253,8 +253,8 @@ def _check_confidential(manifest: Manifest) -> None:
     """Raise CheckFailed for a confidential task that names no hosts: only a tenant's own program may ask them."""
     if manifest.confidential is not None and not manifest.placement.hosts:
         raise CheckFailed(
-            "x-gantry.confidential asks for hosts that prove what they are, and a gateway cannot ask them for a tenant: "
-            "any host could get the task.",
+            "x-gantry.confidential asks for hosts that prove what they are, and a gateway cannot ask them: any host "
+            "could get the task.",
             "Name hosts in x-gantry.placement.hosts, or submit it with gantry submit or the SDK, which ask them.",
             code="hosts_not_named",
         )

@@ -133,17 +133,21 @@ async def test_a_process_that_does_not_name_the_account_refuses(client):
 
 
 async def test_only_addresses_that_prometheus_scrapes_are_reached(client):
-    async def never(_):
-        raise AssertionError
+    reached = []
+
+    async def reach(request):
+        reached.append(request.path)
+        return web.Response()
 
     app = web.Application()
-    app.router.add_get("/{rest:.*}", never)
+    app.router.add_get("/{rest:.*}", reach)
     async with serving(app) as other:
         token = await client.sign_in(ALICE)
         client.instances += [f"user@{other}", f"{other}/x", f"{other}#", "a:1\r\nx"]
         for instance in (other, *client.instances):
             found = await client.post(MESSAGE, {"instance": instance}, 404, token)
             assert found["code"] == "restart_off"
+    assert reached == []
 
 
 async def test_odd_answers_are_errors_that_pass(client, monkeypatch):

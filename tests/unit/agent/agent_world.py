@@ -192,17 +192,21 @@ class World:
         """An agent with this folder, and the task that runs it until `stop`."""
         asyncio.get_running_loop().set_default_executor(Inline())
         write_inline(state.store)
-        agent = NodeAgent(
+        now_ms, ticks = lambda: self.now_ms + self.clock_off_ms, ticks or (lambda: self.now_ms)
+        agent = self.made(state, now_ms=now_ms, ticks=ticks)
+        return agent, asyncio.create_task(agent.run(stop or asyncio.Event()))
+
+    def made(self, state, **options):
+        """An agent with this folder, which does not run yet."""
+        return NodeAgent(
             self.chain,
             FakeDriver(self.engine, self.host),
             self.network.endpoint(self.key.public_key),
             state,
             self.key,
             HARDWARE,
-            now_ms=lambda: self.now_ms + self.clock_off_ms,
-            ticks=ticks or (lambda: self.now_ms),
+            **{"now_ms": lambda: self.now_ms, **options},
         )
-        return agent, asyncio.create_task(agent.run(stop or asyncio.Event()))
 
     async def until(self, condition, *, blocks=60, final=True):
         """Make blocks, by default final ones, until it holds."""

@@ -6,10 +6,9 @@ import dataclasses
 import hashlib
 
 import pytest
-from agent_world import HARDWARE, TENANT, World, agent_running
+from agent_world import TENANT, World, agent_running
 
 from node_agent.handlers.evidence_requests import EvidenceRequests
-from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -20,7 +19,6 @@ from offchain.schema.protocol import evidence
 from offchain.schema.protocol.evidence import LEASE_FILE, LOG_FILE, MAX_HOST_EVIDENCE, OUTPUT_FILE, unpack
 from offchain.schema.protocol.messages import Code
 from tests.support.dispute_records import dispute, seat
-from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
 
 JUROR, STRANGER = from_uri("//Dave"), from_uri("//Eve")
@@ -36,16 +34,7 @@ class Host(World):
     @contextlib.asynccontextmanager
     async def serving(self):
         state = StateDir(self.folder)
-        agent = NodeAgent(
-            self.chain,
-            FakeDriver(self.engine, self.host),
-            self.network.endpoint(self.key.public_key),
-            state,
-            self.key,
-            HARDWARE,
-            now_ms=lambda: self.now_ms,
-            handlers=EvidenceRequests(GantryChain(self.chain), state).handlers(),
-        )
+        agent = self.made(state, handlers=EvidenceRequests(GantryChain(self.chain), state).handlers())
         async with agent_running(agent, state):
             self.agent_now = agent
             self.lease = self.open_lease()

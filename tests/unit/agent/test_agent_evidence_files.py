@@ -4,11 +4,10 @@ import contextlib
 import dataclasses
 
 import pytest
-from agent_world import HARDWARE, TENANT, World, agent_running
+from agent_world import TENANT, World, agent_running
 
 from node_agent.handlers import evidence_files
 from node_agent.handlers.evidence_files import FOLDER, EvidenceFiles
-from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -17,7 +16,6 @@ from offchain.schema.chain_types._generated_chain import DisputePhase
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.protocol.messages import Code
 from tests.support.dispute_records import dispute, seat
-from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
 
 JUROR, STRANGER = from_uri("//Dave"), from_uri("//Eve")
@@ -34,16 +32,7 @@ class Host(World):
     @contextlib.asynccontextmanager
     async def serving(self):
         state = StateDir(self.folder)
-        agent = NodeAgent(
-            self.chain,
-            FakeDriver(self.engine, self.host),
-            self.network.endpoint(self.key.public_key),
-            state,
-            self.key,
-            HARDWARE,
-            now_ms=lambda: self.now_ms,
-            handlers=EvidenceFiles(GantryChain(self.chain), state.path).handlers(),
-        )
+        agent = self.made(state, handlers=EvidenceFiles(GantryChain(self.chain), state.path).handlers())
         async with agent_running(agent, state):
             self.agent_now = agent
             self.lease = self.open_lease()

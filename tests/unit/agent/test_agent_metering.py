@@ -5,7 +5,7 @@ import contextlib
 from dataclasses import replace
 
 import pytest
-from agent_world import HARDWARE, TENANT, World, agent_running
+from agent_world import TENANT, World, agent_running
 
 from node_agent.core.states import Phase
 from node_agent.drivers.port import EngineUnreachable
@@ -13,7 +13,6 @@ from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.meter import FRESH_S, UsageMeter, steady_time
 from node_agent.metering.ports import SteadyTime
 from node_agent.metering.usage import GpuReading
-from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import from_uri
@@ -26,7 +25,6 @@ from offchain.schema.protocol.operations import ReceiptArgs
 from offchain.schema.protocol.receipt import SignedReceipt
 from offchain.services import receipts
 from tests.support.chain_records import escrow
-from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
 from tests.support.fake_usage import CPU_US, MEMORY_BYTES, FakeUsageSource
 
@@ -73,16 +71,7 @@ class Metered(World):
             now_ms=lambda: self.now_ms,
             moment=lambda: SteadyTime("boot", self.steady_ms),
         )
-        agent = NodeAgent(
-            self.chain,
-            FakeDriver(self.engine, self.host),
-            self.network.endpoint(self.key.public_key),
-            state,
-            self.key,
-            HARDWARE,
-            now_ms=lambda: self.now_ms,
-            handlers=ReceiptRequests(asyncio.get_running_loop(), self.meter).handlers(),
-        )
+        agent = self.made(state, handlers=ReceiptRequests(asyncio.get_running_loop(), self.meter).handlers())
         async with agent_running(agent, state):
             yield agent
 

@@ -7,7 +7,7 @@ import json
 import os
 
 import pytest
-from agent_world import HARDWARE, TENANT, World, agent_running
+from agent_world import TENANT, World, agent_running
 
 from node_agent.core.states import Phase
 from node_agent.handlers.challenge_requests import ChallengeRequests
@@ -16,7 +16,6 @@ from node_agent.handlers.evidence_requests import EvidenceRequests
 from node_agent.handlers.receipt_requests import ReceiptRequests
 from node_agent.metering.meter import UsageMeter
 from node_agent.metering.ports import SteadyTime
-from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.chain.typed import GantryChain
 from offchain.adapters.keys.signer import Ed25519Signer, from_uri
@@ -62,7 +61,6 @@ from offchain.schema.protocol.snapshots import SnapshotAction
 from tests.support.chain_records import host_record, lease, task_spec
 from tests.support.challenge_records import challenge, seat
 from tests.support.fake_access import FakeAccess, FakePod
-from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
 from tests.support.fake_usage import FakeUsageSource
 
@@ -129,14 +127,8 @@ class Host(World):
         parts = (GantryChain(self.chain), state.store, self.key, self.chain.genesis)
         clocks = {"now_ms": lambda: self.now_ms, "moment": lambda: SteadyTime("boot", 0)}
         meter = UsageMeter(*parts, FakeUsageSource(self.engine, self.host), NoGpus(), **clocks)
-        agent = NodeAgent(
-            self.chain,
-            FakeDriver(self.engine, self.host),
-            self.network.endpoint(self.key.public_key),
+        agent = self.made(
             state,
-            self.key,
-            HARDWARE,
-            now_ms=lambda: self.now_ms,
             pods=self.pods,
             handlers={
                 **ReceiptRequests(asyncio.get_running_loop(), meter).handlers(),

@@ -6,7 +6,7 @@ import struct
 import uuid
 
 import pytest
-from agent_world import HARDWARE, TENANT, World, agent_running
+from agent_world import TENANT, World, agent_running
 
 from node_agent.attestation.collateral import (
     FOLDER,
@@ -20,7 +20,6 @@ from node_agent.attestation.port import AttestationUnavailableError
 from node_agent.attestation.tsm import machine_quote
 from node_agent.handlers import attestation_requests as requests
 from node_agent.handlers.attestation_requests import AttestationRequests
-from node_agent.runtime.agent import NodeAgent
 from node_agent.runtime.state_dir import StateDir
 from offchain.adapters.keys.signer import from_uri
 from offchain.adapters.transport.host_client import HostClient
@@ -32,7 +31,6 @@ from offchain.schema.attestation.document import EvidenceKind, report_data
 from offchain.schema.attestation.policy import AttestationPolicy
 from offchain.schema.protocol.messages import Code
 from tests.support.attestation_roots import NOW_S
-from tests.support.fake_driver import FakeDriver
 from tests.support.fake_engine import FakeProgram
 from tests.support.memory_transport import MemoryNetwork
 from tests.support.snp_samples import SEAL_KEY, SnpMachine
@@ -66,16 +64,7 @@ class Host(World):
     async def serving(self):
         state = StateDir(self.folder)
         attestation = AttestationRequests(self.machine, self.key.public_key, SEAL_KEY, lambda: self.time_s)
-        agent = NodeAgent(
-            self.chain,
-            FakeDriver(self.engine, self.host),
-            self.network.endpoint(self.key.public_key),
-            state,
-            self.key,
-            HARDWARE,
-            now_ms=lambda: self.now_ms,
-            handlers=attestation.handlers(),
-        )
+        agent = self.made(state, handlers=attestation.handlers())
         async with agent_running(agent, state):
             self.agent_now = agent
             self.table("System", "Account")[(STRANGER.address,)] = {"nonce": 0, "data": {"free": 5, "reserved": 0}}

@@ -58,34 +58,49 @@ find_python() { # sets python
     die "this distribution's Python is older than 3.11" "Install Python 3.11 or newer and set GANTRY_PYTHON to it."
 }
 
-# Named after the lock and the interpreter.
-name_venv() { # lock file; sets venv
+# Named after the locks and the interpreter.
+name_venv() { # lock file...; sets venv
   local key
   find_python
-  key=$({ cat "$1" && "$python" -c 'import sys, platform; print(sys.version, sys.base_prefix, platform.machine())'; } |
+  key=$({ cat "$@" && "$python" -c 'import sys, platform; print(sys.version, sys.base_prefix, platform.machine())'; } |
     sha256sum | cut -c1-16)
   venv=$cache/venv-$key
 }
 
+# What scripts/up needs: the packages of schedulers, and those with which gateways write statements as PDF.
+network_locks=("$root/requirements-scheduling.lock" "$root/requirements-statements.lock")
+
+# The environment of scripts/up.
+ensure_network_venv() { # [command...]; sets venv
+  ensure_venv "${network_locks[@]}" -- "$@"
+}
+
 # The environment of scripts/up, which can do everything, if it is there; else the small one.
 ensure_any_venv() { # sets venv
-  name_venv "$root/requirements-scheduling.lock"
+  name_venv "${network_locks[@]}"
   if [ ! -e "$venv/.complete" ]; then ensure_venv "$root/requirements.lock"; fi
 }
 
-# An environment from a lock file: it never changes once it is complete. While packages are installed, the command runs
+# An environment from lock files: it never changes once it is complete. While packages are installed, the command runs
 # beside it; what it fails at is tried again, and reported, by whoever needs it.
-ensure_venv() { # lock file, [command...]; sets venv
-  local lock=$1 beside=
-  shift
-  name_venv "$lock"
+ensure_venv() { # lock file..., [-- command...]; sets venv
+  local locks=() beside= names
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    locks+=("$1")
+    shift
+  done
+  if [ $# -gt 0 ]; then shift; fi
+  names=$(basename -a "${locks[@]}" | paste -sd ' ')
+  name_venv "${locks[@]}"
   if [ -e "$venv/.complete" ]; then return; fi
   mkdir -p "$cache"
   # One writer at a time; the descriptor closes with the subshell.
   (
     flock 9
     if [ -e "$venv/.complete" ]; then exit 0; fi
-    rm -rf "$venv"
+    rm -rf "$venv" && mkdir -p "$venv"
+    # Locks of extras repeat the packages that all have.
+    awk '/^[^ #]/ { named = !seen[$1]++ } named' "${locks[@]}" >"$venv/lock"
     if [ $# -gt 0 ]; then
       "$@" >/dev/null 2>&1 </dev/null 9>&- &
       beside=$!
@@ -93,7 +108,7 @@ ensure_venv() { # lock file, [command...]; sets venv
     if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
       apt_install "Python environment" python3-venv
     fi
-    step "Python environment" "installing $(grep -c '==' "$lock") packages from $(basename "$lock")"
+    step "Python environment" "installing $(grep -c '==' "$venv/lock") packages from $names"
     # The interpreter's own pip, if it can install elsewhere: to install another one takes seconds.
     local make=("$python" -m venv) pip=("$venv/bin/python" -m pip)
     if "$python" -c 'import sys; from pip import __version__ as v; sys.exit(int(v.split(".")[0]) < 23)' 2>/dev/null; then
@@ -101,9 +116,9 @@ ensure_venv() { # lock file, [command...]; sets venv
     fi
     "${make[@]}" "$venv" >"$cache/venv.log" 2>&1 ||
       die "the Python environment could not be made in $venv" "The reason is in $cache/venv.log."
-    if ! install_packages "$lock" "${pip[@]}"; then
+    if ! install_packages "${pip[@]}"; then
       grep -m 5 -i error "$cache/venv.log" >&2 || tail -n 5 "$cache/venv.log" >&2
-      die "the packages of $(basename "$lock") could not be installed" \
+      die "the packages of $names could not be installed" \
         "The output of pip is in $cache/venv.log. Is the package index reachable?"
     fi
     if [ -n "$beside" ]; then wait "$beside" || true; fi
@@ -111,16 +126,15 @@ ensure_venv() { # lock file, [command...]; sets venv
   ) 9>"$cache/venv.lock" || exit 1
 }
 
-# Installs a lock file into $venv. What the scheduler's loops are compiled with comes first, so that they are compiled while
-# the other packages are installed. Modules are compiled to bytecode when they are first imported; most never are.
-install_packages() { # lock file, pip...
-  local lock=$1 part
-  shift
+# Installs the packages of $venv/lock. What the scheduler's loops are compiled with comes first, so that they are compiled
+# while the other packages are installed. Modules are compiled to bytecode when they are first imported; most never are.
+install_packages() { # pip...
+  local part
   for part in 1 0; do
-    awk -v first="$part" '/^[^ #]/ { named = ($0 ~ /^(llvmlite|numba|numpy|pyyaml)==/) == first } named' "$lock" >"$venv/lock"
+    awk -v first="$part" '/^[^ #]/ { named = ($0 ~ /^(llvmlite|numba|numpy|pyyaml)==/) == first } named' "$venv/lock" >"$venv/part"
     if ! "$@" install --disable-pip-version-check --no-input --no-compile --require-hashes --no-deps \
-      -r "$venv/lock" >>"$cache/venv.log" 2>&1 </dev/null; then return 1; fi
-    if [ "$part" = 1 ] && grep -q '^numba==' "$venv/lock"; then compile_ahead 9>&-; fi
+      -r "$venv/part" >>"$cache/venv.log" 2>&1 </dev/null; then return 1; fi
+    if [ "$part" = 1 ] && grep -q '^numba==' "$venv/part"; then compile_ahead 9>&-; fi
   done
 }
 

@@ -8,10 +8,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from scripts_run import Scripts, read_until
 
+from offchain.adapters.keys.signer import from_uri
 from tests.support.fast_chain import write_fast_genesis
 
 
@@ -26,6 +28,13 @@ def wait_gone(pids: list[int]) -> None:
             assert select.select([handle], [], [], 60)[0], f"process {pid} still runs"
         finally:
             os.close(handle)
+
+
+def statement_of(account: str, scripts: Scripts) -> bytes:
+    """Return the statement of an account as PDF, from the gateway of the local network."""
+    url = (scripts.state / "gateway" / "api-url").read_text(encoding="utf-8").strip()
+    with urlopen(f"{url}/v1/accounts/{account}/statement.pdf", timeout=60) as answer:  # noqa: S310  (a URL of this test's own process)
+        return bytes(answer.read())
 
 
 def test_once_ends_with_one_object_and_leaves_only_logs(scripts: Scripts) -> None:
@@ -50,6 +59,7 @@ def test_the_host_is_verified_by_a_challenge_while_the_network_is_up(scripts: Sc
     host = json.loads(scripts.run("gantry", "host", "list", "--attested", "--json").stdout)
     assert host["status"] == "Online"
     assert host["challenged"] is None
+    assert statement_of(from_uri("//Alice").address, scripts).startswith(b"%PDF-")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0

@@ -1,15 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { eventText } from "../src/lib/event_text.ts";
 import {
-  CHALLENGE_ENDS,
-  CHALLENGE_PHASES,
-  challengePhrase,
-  DISPUTE_ENDS,
-  DISPUTE_PHASES,
-  disputePhrase,
   filterText,
   matterPhrase,
+  outcomesOf,
   percent,
+  phasesOf,
   schedulerPhrase,
   scorePartName,
   voteText,
@@ -17,22 +13,22 @@ import {
 
 describe("challenges and disputes", () => {
   it("are told by their phase while they are open, then by their outcome", () => {
-    expect(challengePhrase("Answering", null).text).toBe("waiting for the host's answer");
-    expect(challengePhrase("Closed", "Failed").tone).toBe("bad");
-    expect(disputePhrase("Decided", null).text).toContain("can be appealed");
-    expect(disputePhrase("Closed", "Rejected").text).toBe("rejected: the results stand");
+    expect(matterPhrase("challenge", "Answering").text).toBe("waiting for the host's answer");
+    expect(matterPhrase("challenge", "Closed", "Failed").tone).toBe("bad");
+    expect(matterPhrase("dispute", "Decided").text).toContain("can be appealed");
+    expect(matterPhrase("dispute", "Closed", "Rejected").text).toBe("rejected: the results stand");
   });
 
   it("of later runtimes have their names in words", () => {
-    expect(challengePhrase("NewPhase", null).text).toBe("new phase");
-    expect(disputePhrase("Closed", "SomethingElse").text).toBe("something else");
+    expect(matterPhrase("challenge", "NewPhase").text).toBe("new phase");
+    expect(matterPhrase("dispute", "Closed", "SomethingElse").text).toBe("something else");
     expect(schedulerPhrase("Resting").text).toBe("resting");
     expect(scorePartName("new_part")).toBe("new_part");
   });
 
   it("have a phrase for each value of a filter", () => {
-    for (const name of [...CHALLENGE_PHASES, ...CHALLENGE_ENDS]) expect(filterText("challenge", name)).toBeTruthy();
-    for (const name of [...DISPUTE_PHASES, ...DISPUTE_ENDS]) expect(filterText("dispute", name)).toBeTruthy();
+    for (const kind of ["challenge", "dispute"] as const)
+      for (const name of [...phasesOf(kind), ...outcomesOf(kind)]) expect(filterText(kind, name)).toBeTruthy();
     expect(filterText("dispute", "Closed")).toBe("closed");
     expect(matterPhrase("challenge", "Passed").text).toContain("passed");
     expect(matterPhrase("dispute", "Hearing").text).toContain("hearing");

@@ -40,8 +40,9 @@ describe("evidence about a host", () => {
   it("shows an outcome that it does not know as it is", () => {
     expect(outcomeCounts(["Postponed"])).toBe("1 Postponed");
   });
-  it("recognises evidence by pallet and name", () => {
+  it("recognises evidence by pallet and name, and changes of the score", () => {
     expect(isTrustEvent(closed(1, "Passed", 1))).toBe(true);
+    expect(isTrustEvent(event("Reputation", "Scored", 1, { score_ppm: 1 }))).toBe(true);
     expect(isTrustEvent(event("Billing", "Rated", 1, {}))).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import type { Loaded } from "../api/hooks.ts";
 import type { Challenge } from "../api/matter_types.ts";
 import type { Page } from "../api/types.ts";
-import { challengePhrase } from "../lib/matters.ts";
+import { matterPhrase } from "../lib/matters.ts";
 import { PageTable } from "./DataTable.tsx";
 import { Address, Status, Time } from "./parts.tsx";
 
@@ -24,7 +24,7 @@ export function ChallengeTable(props: {
       {...(props.isFirst === undefined ? {} : { isFirst: props.isFirst })}
       columns={[
         { title: "Challenge", cell: (row) => <a href={`/challenges/${row.challenge}`}>{row.challenge}</a> },
-        { title: "State", cell: (row) => <Status phrase={challengePhrase(row.state, row.outcome)} /> },
+        { title: "State", cell: (row) => <Status phrase={matterPhrase("challenge", row.state, row.outcome)} /> },
         ...(props.isOfHost === true
           ? []
           : [{ title: "Host", cell: (row: Challenge) => <Address account={row.host} kind="host" /> }]),

@@ -1,13 +1,13 @@
 /** Committees of a challenge or juries of a dispute, each with the votes of its members. */
 
 import type { Committee } from "../api/matter_types.ts";
-import { voteText } from "../lib/matters.ts";
+import { voteText, type Matter } from "../lib/matters.ts";
 import { spaced } from "../lib/states.ts";
 import { DataTable } from "./DataTable.tsx";
 import { Empty } from "./loading.tsx";
 import { Address, Amount, Facts, Hash, Time } from "./parts.tsx";
 
-export function Committees(props: { kind: "challenge" | "dispute"; committees: readonly Committee[] }) {
+export function Committees(props: { kind: Matter; committees: readonly Committee[] }) {
   if (props.committees.length === 0) return <Empty>None was drawn yet.</Empty>;
   return (
     <>
@@ -18,13 +18,13 @@ export function Committees(props: { kind: "challenge" | "dispute"; committees: r
   );
 }
 
-function titleOf(kind: "challenge" | "dispute", committee: Committee): string {
+function titleOf(kind: Matter, committee: Committee): string {
   if (kind === "challenge")
     return `Committee ${committee.round + 1}${committee.confirming ? ", which confirms the verdict" : ""}`;
   return `Jury ${committee.round + 1}${committee.level > 0 ? `, on appeal ${committee.level}` : ""}`;
 }
 
-function OneCommittee(props: { kind: "challenge" | "dispute"; committee: Committee }) {
+function OneCommittee(props: { kind: Matter; committee: Committee }) {
   const { kind, committee } = props;
   const title = titleOf(kind, committee);
   return (

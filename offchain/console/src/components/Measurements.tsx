@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useResource } from "../api/hooks.ts";
 import type { ResourceAnswer } from "../api/types.ts";
 import { Empty, Load } from "./loading.tsx";
+import { TimeSpan } from "./TimeSpan.tsx";
 
 const REFRESH_MS = 60_000;
 const SPANS = [
@@ -37,16 +38,7 @@ export function Measurements<T>(props: MeasurementsProps<T>) {
         <Empty>This gateway reads no Prometheus, so it has no measurements.</Empty>
       ) : (
         <>
-          <label class="field no-print">
-            Time
-            <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
-              {SPANS.map(([span, name]) => (
-                <option key={span} value={span}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
+          <TimeSpan spans={SPANS} value={hours} onChange={setHours} />
           <Load of={found} what="measurements">
             {({ data }) => props.children(data)}
           </Load>

@@ -8,6 +8,7 @@ import type { ResourceAnswer } from "../api/types.ts";
 import { SYMBOL } from "../lib/money.ts";
 import { priceLines } from "../lib/price_history.ts";
 import { Empty, Load } from "./loading.tsx";
+import { TimeSpan } from "./TimeSpan.tsx";
 
 const TimeChart = lazy(() => import("./TimeChart.tsx").then((module) => module.TimeChart));
 const SPANS = [
@@ -28,16 +29,7 @@ export function PriceHistory(props: { model: string; simulated: boolean }) {
   return (
     <section class="stack" aria-label="Price history">
       <h2>Price history of {props.model}</h2>
-      <label class="field no-print">
-        Time
-        <select value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
-          {SPANS.map(([span, name]) => (
-            <option key={span} value={span}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <TimeSpan spans={SPANS} value={days} onChange={setDays} />
       <Load of={found} what="prices">
         {({ data }) => <PriceChart prices={data} />}
       </Load>

@@ -2,7 +2,7 @@
 
 import { type Phrase, spaced } from "./states.ts";
 
-const CHALLENGE_STATES: Readonly<Record<string, Phrase>> = {
+const CHALLENGE_PHASES: Readonly<Record<string, Phrase>> = {
   Waiting: { icon: "waiting", text: "waiting for its committee to be drawn", tone: "idle" },
   Answering: { icon: "progress", text: "waiting for the host's answer", tone: "busy" },
   Committing: { icon: "progress", text: "the committee commits its votes", tone: "busy" },
@@ -19,7 +19,7 @@ const CHALLENGE_OUTCOMES: Readonly<Record<string, Phrase>> = {
   HardwareChanged: { icon: "ended", text: "ended: the hardware was changed meanwhile", tone: "idle" },
 };
 
-const DISPUTE_STATES: Readonly<Record<string, Phrase>> = {
+const DISPUTE_PHASES: Readonly<Record<string, Phrase>> = {
   Hearing: { icon: "reported", text: "hearing: the parties name evidence", tone: "busy" },
   Waiting: { icon: "waiting", text: "waiting for its jury to be drawn", tone: "idle" },
   Committing: { icon: "progress", text: "the jury commits its votes", tone: "busy" },
@@ -53,27 +53,23 @@ function phraseOf(table: Readonly<Record<string, Phrase>>, name: string): Phrase
   return table[name] ?? { icon: "dot", text: spaced(name), tone: "idle" };
 }
 
-/** Returns where a challenge stands; `outcome` is null while it is open. */
-export function challengePhrase(state: string, outcome: string | null): Phrase {
-  return outcome === null ? phraseOf(CHALLENGE_STATES, state) : phraseOf(CHALLENGE_OUTCOMES, outcome);
-}
+const MATTERS = {
+  challenge: { phases: CHALLENGE_PHASES, outcomes: CHALLENGE_OUTCOMES },
+  dispute: { phases: DISPUTE_PHASES, outcomes: DISPUTE_OUTCOMES },
+} as const;
 
-/** Returns where a dispute stands; `outcome` is null while it is open. */
-export function disputePhrase(state: string, outcome: string | null): Phrase {
-  return outcome === null ? phraseOf(DISPUTE_STATES, state) : phraseOf(DISPUTE_OUTCOMES, outcome);
+export type Matter = keyof typeof MATTERS;
+
+/** Returns where a challenge or dispute stands: its outcome, or its phase while it is open. */
+export function matterPhrase(kind: Matter, phase: string, outcome: string | null = null): Phrase {
+  const { phases, outcomes } = MATTERS[kind];
+  return phraseOf({ ...phases, ...outcomes }, outcome ?? phase);
 }
 
 export const schedulerPhrase = (state: string): Phrase => phraseOf(SCHEDULERS, state);
 
-/** Returns what a search says about a match: its outcome, or its phase while it is open. */
-export function matterPhrase(kind: "challenge" | "dispute", about: string): Phrase {
-  const [states, outcomes] =
-    kind === "challenge" ? [CHALLENGE_STATES, CHALLENGE_OUTCOMES] : [DISPUTE_STATES, DISPUTE_OUTCOMES];
-  return phraseOf({ ...states, ...outcomes }, about);
-}
-
 /** Returns the answer of a vote or verdict to the question of its matter. */
-export function voteText(kind: "challenge" | "dispute", vote: "Yes" | "No"): string {
+export function voteText(kind: Matter, vote: "Yes" | "No"): string {
   if (kind === "challenge") return vote === "Yes" ? "yes: the device is real" : "no: the device is not what is said";
   return vote === "Yes" ? "yes: the complaint is right" : "no: the result is right";
 }
@@ -88,12 +84,17 @@ export function percent(ppm: number): string {
   return `${(ppm / 10_000).toFixed(1)} %`;
 }
 
-export const CHALLENGE_PHASES: readonly string[] = [...Object.keys(CHALLENGE_STATES), "Closed"];
-export const CHALLENGE_ENDS: readonly string[] = Object.keys(CHALLENGE_OUTCOMES);
-export const DISPUTE_PHASES: readonly string[] = [...Object.keys(DISPUTE_STATES), "Closed"];
-export const DISPUTE_ENDS: readonly string[] = Object.keys(DISPUTE_OUTCOMES);
+/** Returns the phases that a list can be filtered by. */
+export function phasesOf(kind: Matter): string[] {
+  return [...Object.keys(MATTERS[kind].phases), "Closed"];
+}
+
+/** Returns the outcomes that a list can be filtered by. */
+export function outcomesOf(kind: Matter): string[] {
+  return Object.keys(MATTERS[kind].outcomes);
+}
 
 /** Returns the name of a phase or outcome in a filter. */
-export function filterText(kind: "challenge" | "dispute", name: string): string {
+export function filterText(kind: Matter, name: string): string {
   return name === "Closed" ? "closed" : (matterPhrase(kind, name).text.split(":", 1)[0] ?? name);
 }

@@ -12,7 +12,7 @@ export interface TrustEvidence {
   meanStars: number | null;
 }
 
-/** Kinds of events that are evidence, as pallet and name. */
+/** Kinds of events whose contents are shown, as pallet and name. */
 export const TRUST_EVENTS = [
   ["Verification", "ChallengeClosed"],
   ["Verification", "ReplicaRejected"],
@@ -20,7 +20,9 @@ export const TRUST_EVENTS = [
   ["Tasks", "Rated"],
 ] as const;
 
+/** Whether an event is evidence, or changed the score. */
 export function isTrustEvent(event: Event): boolean {
+  if (event.pallet === "Reputation") return true;
   return TRUST_EVENTS.some(([pallet, name]) => event.pallet === pallet && event.name === name);
 }
 

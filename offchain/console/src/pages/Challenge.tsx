@@ -1,22 +1,21 @@
 /** Challenges of hosts: the list, and one with its committees, votes and timeline. */
 
 import { useLocation, useRoute } from "preact-iso";
-import { useAllPages, useResource, useThrottled } from "../api/hooks.ts";
+import { useFollowed } from "../api/followed.ts";
+import { useResource } from "../api/hooks.ts";
 import type { Challenge, ChallengeDetail } from "../api/matter_types.ts";
-import { useEventStream } from "../api/stream.ts";
-import type { Event, Page, ResourceAnswer } from "../api/types.ts";
+import type { Page } from "../api/types.ts";
 import { ChallengeTable } from "../components/ChallengeTable.tsx";
 import { Committees } from "../components/Committees.tsx";
-import { EventList } from "../components/EventList.tsx";
 import { Live } from "../components/Live.tsx";
 import { Load } from "../components/loading.tsx";
 import { MatterFilters } from "../components/MatterFilters.tsx";
 import { Address, Amount, Facts, Hash, Heading, Status, Time } from "../components/parts.tsx";
-import { CHALLENGE_ENDS, CHALLENGE_PHASES, challengePhrase } from "../lib/matters.ts";
+import { Timeline } from "../components/Timeline.tsx";
+import { matterPhrase } from "../lib/matters.ts";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
 
 const DEFAULTS = { state: "", outcome: "", host: "", after: "" };
-const REFRESH_MS = 500;
 
 export function Challenges() {
   const { query, route } = useLocation();
@@ -36,8 +35,6 @@ export function Challenges() {
       </Heading>
       <MatterFilters
         kind="challenge"
-        phases={CHALLENGE_PHASES}
-        ends={CHALLENGE_ENDS}
         state={state.state}
         outcome={state.outcome}
         onChange={(change) => route(to(change))}
@@ -55,26 +52,18 @@ export function Challenges() {
 export function ChallengePage() {
   const { params } = useRoute();
   const number = params["challenge"] ?? "";
-  const challenge = useResource<ResourceAnswer<ChallengeDetail>>(`/v1/challenges/${encodeURIComponent(number)}`);
-  const isKnown = challenge.data !== null;
-  const subject = `challenge:${number}`;
-  const events = useAllPages<Event>(
-    isKnown ? `/v1/events?subject=${subject}&order=oldest&limit=500&documented=true` : null,
-    2,
+  const { record, events, stream } = useFollowed<ChallengeDetail>(
+    `/v1/challenges/${encodeURIComponent(number)}`,
+    `challenge:${number}`,
   );
-  const reload = useThrottled(() => {
-    challenge.reload();
-    events.reload();
-  }, REFRESH_MS);
-  const stream = useEventStream(isKnown ? { subject } : null, reload);
   return (
     <>
-      <Heading title={`Challenge ${number}`} aside={isKnown && <Live state={stream} />}>
-        {challenge.data !== null && (
-          <Status phrase={challengePhrase(challenge.data.data.state, challenge.data.data.outcome)} />
+      <Heading title={`Challenge ${number}`} aside={record.data !== null && <Live state={stream} />}>
+        {record.data !== null && (
+          <Status phrase={matterPhrase("challenge", record.data.data.state, record.data.data.outcome)} />
         )}
       </Heading>
-      <Load of={challenge} what="the challenge">
+      <Load of={record} what="the challenge">
         {({ data }) => (
           <>
             <section class="card" aria-label="Facts">
@@ -84,12 +73,7 @@ export function ChallengePage() {
               <h2>Committees</h2>
               <Committees kind="challenge" committees={data.committees} />
             </section>
-            <section class="stack">
-              <h2>Timeline</h2>
-              <Load of={events} what="events">
-                {(rows) => <EventList events={rows} isComplete={events.isComplete} showsTime />}
-              </Load>
-            </section>
+            <Timeline of={events} />
           </>
         )}
       </Load>

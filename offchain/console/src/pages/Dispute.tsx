@@ -1,22 +1,21 @@
 /** Disputes about results: the list, and one with its evidence, stakes, juries, votes and timeline. */
 
 import { useLocation, useRoute } from "preact-iso";
-import { useAllPages, useResource, useThrottled } from "../api/hooks.ts";
+import { useFollowed } from "../api/followed.ts";
+import { useResource } from "../api/hooks.ts";
 import type { Dispute, DisputeDetail, DisputeEvidence, Stake } from "../api/matter_types.ts";
-import { useEventStream } from "../api/stream.ts";
-import type { Event, Page, ResourceAnswer } from "../api/types.ts";
+import type { Page } from "../api/types.ts";
 import { Committees } from "../components/Committees.tsx";
 import { DataTable, PageTable } from "../components/DataTable.tsx";
-import { EventList } from "../components/EventList.tsx";
 import { Live } from "../components/Live.tsx";
 import { Load } from "../components/loading.tsx";
 import { MatterFilters } from "../components/MatterFilters.tsx";
 import { Address, Amount, Facts, Hash, Heading, Status, Time } from "../components/parts.tsx";
-import { DISPUTE_ENDS, DISPUTE_PHASES, disputePhrase, voteText } from "../lib/matters.ts";
+import { Timeline } from "../components/Timeline.tsx";
+import { matterPhrase, voteText } from "../lib/matters.ts";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
 
 const DEFAULTS = { state: "", outcome: "", after: "" };
-const REFRESH_MS = 500;
 
 export function Disputes() {
   const { query, route } = useLocation();
@@ -28,8 +27,6 @@ export function Disputes() {
       <Heading title="Disputes">A jury decides whether the accused results of a task are wrong.</Heading>
       <MatterFilters
         kind="dispute"
-        phases={DISPUTE_PHASES}
-        ends={DISPUTE_ENDS}
         state={state.state}
         outcome={state.outcome}
         onChange={(change) => route(to(change))}
@@ -44,7 +41,7 @@ export function Disputes() {
         isFirst={state.after === ""}
         columns={[
           { title: "Task", cell: (row) => <a href={`/disputes/${row.task}`}>{row.task}</a> },
-          { title: "State", cell: (row) => <Status phrase={disputePhrase(row.state, row.outcome)} /> },
+          { title: "State", cell: (row) => <Status phrase={matterPhrase("dispute", row.state, row.outcome)} /> },
           { title: "Opened", cell: (row) => <Time ms={row.opened_ms} /> },
           { title: "Opened by", cell: (row) => <Address account={row.opener} /> },
           { title: "Appeals", right: true, minor: true, cell: (row) => row.level },
@@ -57,23 +54,19 @@ export function Disputes() {
 export function DisputePage() {
   const { params } = useRoute();
   const number = params["task"] ?? "";
-  const dispute = useResource<ResourceAnswer<DisputeDetail>>(`/v1/disputes/${encodeURIComponent(number)}`);
-  const isKnown = dispute.data !== null;
-  const events = useAllPages<Event>(
-    isKnown ? `/v1/events?subject=${number}&pallet=Verification&order=oldest&limit=500&documented=true` : null,
-    2,
+  const { record, events, stream } = useFollowed<DisputeDetail>(
+    `/v1/disputes/${encodeURIComponent(number)}`,
+    number,
+    "Verification",
   );
-  const reload = useThrottled(() => {
-    dispute.reload();
-    events.reload();
-  }, REFRESH_MS);
-  const stream = useEventStream(isKnown ? { subject: number } : null, reload);
   return (
     <>
-      <Heading title={`Dispute about task ${number}`} aside={isKnown && <Live state={stream} />}>
-        {dispute.data !== null && <Status phrase={disputePhrase(dispute.data.data.state, dispute.data.data.outcome)} />}
+      <Heading title={`Dispute about task ${number}`} aside={record.data !== null && <Live state={stream} />}>
+        {record.data !== null && (
+          <Status phrase={matterPhrase("dispute", record.data.data.state, record.data.data.outcome)} />
+        )}
       </Heading>
-      <Load of={dispute} what="the dispute">
+      <Load of={record} what="the dispute">
         {({ data }) => (
           <>
             <section class="card" aria-label="Facts">
@@ -91,12 +84,7 @@ export function DisputePage() {
               <h2>Juries</h2>
               <Committees kind="dispute" committees={data.committees} />
             </section>
-            <section class="stack">
-              <h2>Timeline</h2>
-              <Load of={events} what="events">
-                {(rows) => <EventList events={rows} isComplete={events.isComplete} showsTime />}
-              </Load>
-            </section>
+            <Timeline of={events} />
           </>
         )}
       </Load>

@@ -6,12 +6,10 @@ import { useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
 import type { Challenge } from "../api/matter_types.ts";
 import type { Device, Event, Host, Lease, Offer, Page, ResourceAnswer } from "../api/types.ts";
-import { ChallengeTable } from "../components/ChallengeTable.tsx";
 import { PageTable } from "../components/DataTable.tsx";
 import { DeviceHistory } from "../components/DeviceHistory.tsx";
 import { DeviceTable } from "../components/DeviceTable.tsx";
 import { EventList } from "../components/EventList.tsx";
-import { HostReputation } from "../components/HostReputation.tsx";
 import { HostTable } from "../components/HostTable.tsx";
 import { HostTrust } from "../components/HostTrust.tsx";
 import { Live } from "../components/Live.tsx";
@@ -19,7 +17,6 @@ import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Heading, Status, Time, Wrong } from "../components/parts.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { isAddress, shortAddress } from "../lib/address.ts";
-import { percent } from "../lib/matters.ts";
 import { HOST_STATUSES, hostPhrase, leasePhrase } from "../lib/states.ts";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
 
@@ -100,7 +97,12 @@ export function HostPage() {
                 {(page) => <DeviceTable rows={page.data} />}
               </Load>
             </section>
-            <HostTrust host={data} devices={devices.data?.data} latest={events.data?.data ?? []} />
+            <HostTrust
+              host={data}
+              devices={devices.data?.data}
+              challenges={challenges}
+              latest={events.data?.data ?? []}
+            />
             <DeviceHistory host={data.host} provider={data.provider} />
             <section class="stack">
               <h2>Price list</h2>
@@ -137,14 +139,6 @@ export function HostPage() {
               />
             </section>
             <section class="stack">
-              <div class="row row-end">
-                <h2>Challenges</h2>
-                <a href={`/challenges?host=${name}`}>All its challenges</a>
-              </div>
-              <ChallengeTable of={challenges} empty="It was not challenged yet." isOfHost />
-            </section>
-            <HostReputation host={data.host} />
-            <section class="stack">
               <h2>Latest events</h2>
               <Load of={events} what="events">
                 {(page) => <EventList events={page.data} isComplete={page.next === null} showsTime />}
@@ -167,7 +161,6 @@ function HostFacts(props: { host: Host; offer: Offer | undefined }) {
         ["Provider", <Address account={host.provider} whole />],
         ["Region", offer?.region === "" ? "not given" : offer?.region],
         ["Class", offer?.tier],
-        ["Reputation", host.score_ppm === null ? "no rating yet" : percent(host.score_ppm)],
         ["Bond", offer && <Amount value={offer.bond} />],
         ["Bond required", offer && <Amount value={offer.bond_required} />],
         ["Processors", offer && `${offer.free.cpu_milli / 1000} of ${offer.total.cpu_milli / 1000} cores free`],
@@ -177,7 +170,6 @@ function HostFacts(props: { host: Host; offer: Offer | undefined }) {
         ["Capabilities", offer && (offer.capabilities.join(", ") || "none")],
         ["Leases so far", host.leases],
         ["Earned", <Amount value={host.earned} />],
-        ["Slashed", <Amount value={host.slashed} />],
         ["Registered", <Time ms={host.registered_ms} />],
         ["Last change", <Time ms={host.changed_ms} />],
       ]}

@@ -7,7 +7,6 @@ import type { Bill, Event, Lease, ResourceAnswer, Task, TaskTerms } from "../api
 import { BillCheckTable } from "../components/BillCheckTable.tsx";
 import { CostBar } from "../components/CostBar.tsx";
 import { DataTable } from "../components/DataTable.tsx";
-import { EventList } from "../components/EventList.tsx";
 import { Live } from "../components/Live.tsx";
 import { Empty, Load } from "../components/loading.tsx";
 import { Address, Amount, Facts, Hash, Heading, Status, Time } from "../components/parts.tsx";
@@ -15,6 +14,7 @@ import { Placement } from "../components/Placement.tsx";
 import { PodAccess } from "../components/PodAccess.tsx";
 import { TaskActions } from "../components/TaskActions.tsx";
 import { TaskUsage } from "../components/TaskUsage.tsx";
+import { Timeline } from "../components/Timeline.tsx";
 import { Verify } from "../components/Verify.tsx";
 import { sum } from "../lib/money.ts";
 import { isFinal, leasePhrase, taskPhrase } from "../lib/states.ts";
@@ -85,17 +85,13 @@ export function TaskPage() {
                 {(rows) => <Payments bills={rows} task={data} />}
               </Load>
             </section>
-            <section class="stack">
-              <h2>Timeline</h2>
+            <Timeline of={events}>
               {events.data?.some((one) => one.name === "DisputeOpened") === true && (
                 <p>
                   <a href={`/disputes/${data.task}`}>Evidence, jury and votes of its dispute</a>
                 </p>
               )}
-              <Load of={events} what="events">
-                {(rows) => <EventList events={rows} isComplete={events.isComplete} showsTime />}
-              </Load>
-            </section>
+            </Timeline>
             <Verify subject={`task ${data.task}`} file={`task-${data.task}.proof`} isFinal={isFinal(data.state)} />
           </>
         )}

@@ -91,7 +91,9 @@ async def _check_time(chain: GantryChain, lease: LeaseOfTask, params: gen.TasksP
             "Report the next one earlier.",
             code="too_late",
         )
-    punished_until = None if scheduler is None else await chain.read(storage.tasks_punished_until, scheduler, at=at)
+    if scheduler is None:
+        return
+    punished_until = await chain.read(storage.tasks_punished_until, scheduler, at=at)
     if punished_until is not None and punished_until >= assigned_at:
         raise CheckFailed(
             f"scheduler {scheduler} was punished for a later placement than that of lease {lease.id}.",

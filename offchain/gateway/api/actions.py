@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
@@ -25,6 +26,8 @@ _WRITES_PER_S: Final = 2.0
 """Requests with a budget from one address; four times as many at once."""
 _AT_ONCE: Final = 4
 """Requests of a budget of one address in progress: so others wait for few of them."""
+_BODY_S: Final = 20.0
+"""How long the body of a request may take to arrive."""
 _JSON: Final = "application/json"
 
 
@@ -50,7 +53,16 @@ class ActionHandlers:
             with self._budgets[action.budget].stream(request) as allowed:
                 if not allowed:
                     return _too_many(f"This address has {_AT_ONCE} of these requests in progress.")
-                body = await request.read() if action.has_body else b""
+                try:
+                    async with asyncio.timeout(_BODY_S):
+                        body = await request.read() if action.has_body else b""
+                except TimeoutError:
+                    return problems.problem(
+                        HTTPStatus.REQUEST_TIMEOUT,
+                        "too_slow",
+                        f"The body did not arrive within {_BODY_S:g} s, which is the limit.",
+                        "Send it again, by a faster connection.",
+                    )
                 if len(body) > action.most_body:
                     raise web.HTTPRequestEntityTooLarge(action.most_body, len(body))
                 return await self._answer(action, request, body)

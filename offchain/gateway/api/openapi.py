@@ -30,6 +30,7 @@ _PROBLEMS: Final = {
 _PROBLEMS_OF_ACTIONS: Final = {
     "401": "There is no valid token.",
     "403": "The sign-in is refused, or the token may not do this.",
+    "408": "The body did not arrive in time.",
     "413": "The body is too large.",
     "415": "The body is not JSON.",
 }

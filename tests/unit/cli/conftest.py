@@ -15,6 +15,8 @@ from offchain.cli.tenant import follow
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.protocol.messages import endpoint_text
 from tests.support.chain_records import Tasks, task_spec
+from tests.support.history_blocks import History
+from tests.support.index_rig import opened
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +35,16 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("GANTRY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GANTRY_STATE", str(tmp_path / "network"))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of 40 blocks with tasks, leases and bills."""
+    path = tmp_path_factory.mktemp("index") / "index.db"
+    db, made = opened(str(path))
+    made.add(list(History(6).blocks(40)))
+    db.close()
+    return path
 
 
 @pytest.fixture

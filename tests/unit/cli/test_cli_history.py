@@ -8,20 +8,8 @@ from sqlalchemy import text
 
 from offchain.cli import main as cli
 from offchain.indexer.engines import open_index
-from offchain.indexer.writer import IndexWriter
-from tests.support.history_blocks import GENESIS, HOSTS, TENANTS, History
+from tests.support.history_blocks import HOSTS, TENANTS
 from tests.support.pdf_text import pdf_text
-
-
-@pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    path = tmp_path_factory.mktemp("index") / "index.db"
-    db = open_index(str(path), create=True)
-    made = IndexWriter(db)
-    made.prepare(GENESIS)
-    made.add(list(History(6).blocks(40)))
-    db.close()
-    return path
 
 
 @pytest.fixture

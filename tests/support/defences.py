@@ -200,7 +200,7 @@ DEFENCES: Final = (
         "challenges",
         "chains of reads are computed again, so that pages have to be stored",
         "offchain/core/challenge/verification.py",
-        "        if value != expected:\n            return ProofVerdict(ProofFault.WRONG_CHAIN",
+        "        if value != right_end:\n            return ProofVerdict(ProofFault.WRONG_CHAIN",
         "        if value is None:\n            return ProofVerdict(ProofFault.WRONG_CHAIN",
         "unit",
         ("test_a_host_that_stores_part_of_the_pages_is_refused",),

@@ -76,5 +76,5 @@ def test_an_archive_longer_than_its_limit_is_not_read() -> None:
 
 def test_names_that_ustar_cannot_hold_are_refused() -> None:
     for name in ("", "x" * 101, "ü"):
-        with pytest.raises(ValueError, match="no name of 1 to 100 ASCII characters"):
+        with pytest.raises(ValueError, match="not a name of 1 to 100 ASCII characters"):
             pack({name: b""})

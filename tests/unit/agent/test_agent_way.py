@@ -186,7 +186,7 @@ async def test_only_hosts_may_probe(world):
         assert await client.probe(1000) > 0
         await client.close()
         client = world.client(agent, TENANT)
-        with pytest.raises(HostRefused, match="no host"):
+        with pytest.raises(HostRefused, match="not a host"):
             await client.probe(1000)
         await client.close()
 

@@ -85,7 +85,7 @@ def test_an_altered_statement_is_refused(facts):
     ("data", "why"),
     [
         (b"", "Expecting value"),
-        (b"[]\n", "no JSON object"),
+        (b"[]\n", "not a JSON object"),
         (FILE[:-2], "delimiter|Expecting"),
         (FILE[:-1], "not canonical"),
         (FILE + b"\n", "not canonical"),

@@ -167,7 +167,7 @@ def test_queries(address):
 def test_a_missing_index_and_an_unknown_kind_of_address_are_refused(tmp_path):
     with pytest.raises(IndexFault, match="no index at"):
         queries.open_for_reading(str(tmp_path / "none.db"))
-    with pytest.raises(IndexFault, match="no kind of index"):
+    with pytest.raises(IndexFault, match="not a kind of index"):
         open_index("mysql://somewhere")
 
 

@@ -35,7 +35,7 @@ async def test_a_search_leads_to_what_it_names(here: Console, gateway: ConsoleGa
     await expect(page.get_by_role("row", name=re.compile("^host"))).to_be_visible()
     await page.get_by_role("searchbox").fill("nonsense!")
     await page.get_by_role("button", name="Search").click()
-    await expect(page.get_by_role("alert")).to_contain_text("no number, hash, digest or address")
+    await expect(page.get_by_role("alert")).to_contain_text("not a number, hash, digest or address")
 
 
 async def test_a_task_has_its_timeline_leases_and_payments(here: Console, gateway: ConsoleGateway) -> None:

@@ -48,8 +48,6 @@ pub const TENANT: u8 = 1;
 pub const PROVIDER: u8 = 2;
 pub const ANYONE: u8 = 3;
 pub const AUDITOR: u8 = 4;
-/// Someone who has no coins.
-pub const NOBODY: u8 = 5;
 pub const TREASURY: u8 = 9;
 /// Hosts of [`PROVIDER`].
 pub const HOST: u8 = 10;

@@ -128,6 +128,10 @@ async def test_taking_an_engine_down_ends_what_it_did_not_know_of(private, tmp_p
     private.forget_start(handle.reference)
     private.up().close()
     private.child.stop()
-    assert private.processes(handle.reference)
+    running = [os.pidfd_open(pid) for pid in private.processes(handle.reference)]
+    assert running
     engine.remove_private_engine(private.places)
+    for ended in running:
+        assert select.select([ended], [], [], 10)[0]
+        os.close(ended)
     assert not private.processes(handle.reference)

@@ -9,8 +9,8 @@ mod economics {
     pub mod ballots;
     pub mod judges;
     pub mod market;
+    pub mod setup;
     pub mod strategies;
-    pub mod world;
 }
 
 use std::{
@@ -22,7 +22,7 @@ use std::{
     thread,
 };
 
-use economics::{judges::*, market::*, strategies::*, world::*};
+use economics::{judges::*, market::*, setup::*, strategies::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 

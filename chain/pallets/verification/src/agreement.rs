@@ -1,20 +1,20 @@
-//! Whether replicated results agree. Pure.
+//! The rule by which replicated results agree. Pure.
 
 use gantry_primitives::{Digest, Replica};
 
-/// What makes two results the same: their digest and what the first container returned. What they used may differ.
-pub type Essence = (Digest, i32);
+/// The key by which results are equal: their digest and the exit code of the first container. Their usage may differ.
+pub type ResultKey = (Digest, i32);
 
-/// The essence of a revealed result.
-pub fn essence(replica: &Replica) -> Option<Essence> {
+/// Returns the key of a revealed result.
+pub fn result_key(replica: &Replica) -> Option<ResultKey> {
     replica.result.map(|result| (result.digest, result.exit_code))
 }
 
-/// What at least two, and more than half of all that revealed, have in common.
-pub fn agreed(replicas: &[Replica]) -> Option<Essence> {
-    let revealed = replicas.iter().filter_map(essence).count();
-    replicas.iter().filter_map(essence).find(|one| {
-        let same = replicas.iter().filter_map(essence).filter(|other| other == one).count();
+/// Returns the key that at least two revealed results have in common, and more than half of them.
+pub fn agreed(replicas: &[Replica]) -> Option<ResultKey> {
+    let revealed = replicas.iter().filter_map(result_key).count();
+    replicas.iter().filter_map(result_key).find(|one| {
+        let same = replicas.iter().filter_map(result_key).filter(|other| other == one).count();
         same >= 2 && 2 * same > revealed
     })
 }
@@ -25,15 +25,15 @@ mod tests {
     use gantry_primitives::{HostId, PodResult, Usage};
 
     fn replicas(results: &[Option<(u8, i32)>]) -> Vec<Replica> {
-        let usage = |place| Usage { wall_ms: place, cpu_ms: 0, memory_peak_mib: 0 };
-        let replica = |(place, result): (usize, &Option<(u8, i32)>)| Replica {
-            lease: place as u64,
-            host: HostId::new([place as u8; 32]),
+        let usage = |position| Usage { wall_ms: position, cpu_ms: 0, memory_peak_mib: 0 };
+        let replica = |(position, result): (usize, &Option<(u8, i32)>)| Replica {
+            lease: position as u64,
+            host: HostId::new([position as u8; 32]),
             commitment: [0; 32],
             result: result.map(|(digest, exit_code)| PodResult {
                 digest: [digest; 32],
                 exit_code,
-                usage: usage(place as u64),
+                usage: usage(position as u64),
             }),
         };
         results.iter().enumerate().map(replica).collect()

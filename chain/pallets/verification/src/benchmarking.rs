@@ -15,7 +15,7 @@ use gantry_primitives::{
 };
 
 use crate::{
-    deadlines::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason,
+    queues::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason,
     NextChallengeId, Pallet, Params, Results, Tasks, VerifierList, Verifiers, WeightInfo,
 };
 
@@ -52,7 +52,7 @@ fn ready<T: Config>() -> Vec<AccountId> {
 /// The clock moves past every period.
 fn wait<T: Config>() {
     let number = Pallet::<T>::block().saturating_add(1);
-    T::BenchmarkHelper::set_block(number, Pallet::<T>::now() + crate::LONGEST_PERIOD_MS, [2; 32]);
+    T::BenchmarkHelper::set_block(number, Pallet::<T>::now() + crate::MAX_PERIOD_MS, [2; 32]);
 }
 
 fn after_seed_delay<T: Config>() {
@@ -111,13 +111,13 @@ fn nearly_judged<T: Config>() -> (TaskId, AccountId) {
     let ballot = Disputes::<T>::get(task).expect("it is in dispute").ballot;
     let members: Vec<AccountId> = ballot.seats.into_iter().map(|seat| seat.who).collect();
     // Four decide even without the last; the others lose some of their bonds.
-    let vote = |place: usize| if place == 1 || place == 3 { Vote::No } else { Vote::Yes };
-    for (place, who) in members.iter().enumerate() {
-        let commitment = commitment(matter, ballot.round, vote(place), who);
+    let vote = |position: usize| if position == 1 || position == 3 { Vote::No } else { Vote::Yes };
+    for (position, who) in members.iter().enumerate() {
+        let commitment = commitment(matter, ballot.round, vote(position), who);
         Pallet::<T>::do_commit_vote(who.clone(), matter, commitment).expect("it is time");
     }
-    for (place, who) in members.iter().enumerate().take(6) {
-        Pallet::<T>::do_reveal_vote(who.clone(), matter, vote(place), SALT).expect("it is time");
+    for (position, who) in members.iter().enumerate().take(6) {
+        Pallet::<T>::do_reveal_vote(who.clone(), matter, vote(position), SALT).expect("it is time");
     }
     (task, members[6].clone())
 }
@@ -220,7 +220,7 @@ mod benchmarks {
         let last = commitment(matter, 0, Vote::Yes, &members[0]);
         #[extrinsic_call]
         _(RawOrigin::Signed(members[0].clone()), matter, last);
-        assert_eq!(Pallet::<T>::waiting(matter).expect("it is open").0, Queue::ChallengeReveal);
+        assert_eq!(Pallet::<T>::queue_and_deadline(matter).expect("it is open").0, Queue::ChallengeReveal);
     }
 
     #[benchmark]
@@ -346,7 +346,7 @@ mod benchmarks {
         {
             Pallet::<T>::run_queues(limit);
         }
-        assert!(Pallet::<T>::waiting(matter).is_ok());
+        assert!(Pallet::<T>::queue_and_deadline(matter).is_ok());
     }
 
     impl_benchmark_test_suite!(Pallet, crate::mock::ExtBuilder::default().build(), crate::mock::Test);

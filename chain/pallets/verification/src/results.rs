@@ -11,7 +11,7 @@ use gantry_primitives::{
 use crate::{agreement, Config, CurrentParams, Error, Event, Hosts, Pallet, Results, Tasks};
 
 impl<T: Config> Pallet<T> {
-    /// The results to which `host` may add that of `lease` now.
+    /// Returns the results to which `host` may commit that of `lease` now.
     pub(crate) fn committable(host: &HostId, lease: LeaseId) -> Result<(TaskId, Option<ResultsRecord>), DispatchError> {
         T::Tasks::can_commit(lease, host)?;
         let task = T::Tasks::task_of(lease);
@@ -46,7 +46,7 @@ impl<T: Config> Pallet<T> {
         record.replicas.retain(|replica| T::Tasks::is_current(replica.lease));
         let replica = Replica { lease, host, commitment, result: None };
         record.replicas.try_push(replica).map_err(|_| Error::<T>::CommitmentsClosed)?;
-        T::Tasks::committed(lease);
+        T::Tasks::end_committed_pod(lease);
         Self::deposit_event(Event::ResultCommitted { task, lease, commitment });
         if record.replicas.len() >= usize::from(record.wanted) {
             Self::open_result_reveals(task, &mut record)?;
@@ -55,7 +55,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The results of which `host` may reveal that of `lease` now, with its place.
+    /// Returns the results among which `host` may reveal that of `lease` now, and its position.
     pub(crate) fn revealable(
         host: &HostId,
         lease: LeaseId,
@@ -66,21 +66,21 @@ impl<T: Config> Pallet<T> {
         let record = Self::results(task)?;
         ensure!(record.phase == ResultsPhase::Revealing, Error::<T>::NotRevealing);
         ensure!(Self::now() <= record.until, Error::<T>::TooLate);
-        let place = record.replicas.iter().position(|replica| replica.lease == lease);
-        let place = place.ok_or(Error::<T>::NotCommitted)?;
-        let replica = &record.replicas[place];
+        let position = record.replicas.iter().position(|replica| replica.lease == lease);
+        let position = position.ok_or(Error::<T>::NotCommitted)?;
+        let replica = &record.replicas[position];
         ensure!(replica.host == *host, Error::<T>::NotHostOfLease);
         ensure!(replica.result.is_none(), Error::<T>::AlreadyRevealed);
         ensure!(T::Tasks::is_current(lease), Error::<T>::LeaseNotCurrent);
         ensure!(T::Tasks::replicas_of(task).is_some(), Error::<T>::NotReplicated);
         ensure!(result_commitment(result, salt, host) == replica.commitment, Error::<T>::CommitmentMismatch);
-        Ok((task, record, place))
+        Ok((task, record, position))
     }
 
     pub(crate) fn do_reveal_result(host: HostId, lease: LeaseId, result: PodResult, salt: Salt) -> DispatchResult {
-        let (task, mut record, place) = Self::revealable(&host, lease, &result, &salt)?;
+        let (task, mut record, position) = Self::revealable(&host, lease, &result, &salt)?;
         T::Tasks::complete_pod(lease, result)?;
-        record.replicas[place].result = Some(result);
+        record.replicas[position].result = Some(result);
         Self::deposit_event(Event::ResultRevealed { task, lease, result });
         if record.replicas.iter().all(|replica| replica.result.is_some()) {
             return Self::compare_results(task, record);
@@ -89,7 +89,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The time of the present phase has passed.
+    /// Ends the present phase, whose time has passed.
     pub(crate) fn end_results_phase(task: TaskId) -> DispatchResult {
         let mut record = Self::results(task)?;
         if T::Tasks::replicas_of(task).is_none() {
@@ -103,13 +103,13 @@ impl<T: Config> Pallet<T> {
             return Self::compare_results(task, record);
         }
         let committed: Vec<LeaseId> = record.replicas.iter().map(|replica| replica.lease).collect();
-        if T::Tasks::runs_on(task, &committed) {
+        if T::Tasks::has_other_pods(task, &committed) {
             record.until = Self::now().saturating_add(CurrentParams::<T>::get().result_commit_ms);
             Self::schedule(Queue::ResultCommit, Matter::Results(task), record.until);
             Results::<T>::insert(task, record);
             return Ok(());
         }
-        T::Tasks::end_others(task, &committed);
+        T::Tasks::end_other_pods(task, &committed);
         Self::open_result_reveals(task, &mut record)?;
         if record.replicas.iter().all(|replica| replica.result.is_some()) {
             return Self::compare_results(task, record);
@@ -135,19 +135,19 @@ impl<T: Config> Pallet<T> {
         record.replicas.retain(|replica| replica.result.is_some());
 
         if let Some(agreed) = agreement::agreed(&record.replicas) {
-            for replica in record.replicas.iter().filter(|replica| agreement::essence(replica) != Some(agreed)) {
+            for replica in record.replicas.iter().filter(|replica| agreement::result_key(replica) != Some(agreed)) {
                 Self::reject(task, replica, Misconduct::WrongResult, lasted);
             }
-            // A pod that was lost and placed again may still run; nobody waits for it.
+            // A pod that was lost and assigned again may still run; it is not awaited.
             let revealed: Vec<LeaseId> = record.replicas.iter().map(|replica| replica.lease).collect();
-            T::Tasks::end_others(task, &revealed);
-            T::Tasks::verified(task)?;
+            T::Tasks::end_other_pods(task, &revealed);
+            T::Tasks::mark_verified(task)?;
             let (digest, exit_code) = agreed;
             return Self::close_results(task, record, ResultsOutcome::Agreed { digest, exit_code });
         }
         let revealed = record.replicas.len() as u8;
         let asks = !record.extended && revealed > 0;
-        if asks && with_storage_layer(|| T::Tasks::want_extra_pod(task)).is_ok() {
+        if asks && with_storage_layer(|| T::Tasks::request_extra_pod(task)).is_ok() {
             record.extended = true;
             record.wanted = revealed.saturating_add(1);
             let until = Self::now().saturating_add(CurrentParams::<T>::get().result_commit_ms);
@@ -156,13 +156,13 @@ impl<T: Config> Pallet<T> {
             Results::<T>::insert(task, record);
             return Ok(());
         }
-        T::Tasks::no_agreement(task)?;
+        T::Tasks::fail_without_agreement(task)?;
         Self::close_results(task, record, ResultsOutcome::NoAgreement)
     }
 
     fn reject(task: TaskId, replica: &Replica, reason: Misconduct, lasted_ms: u64) {
         T::Tasks::void_pod(replica.lease);
-        T::Hosts::punish(&replica.host, reason, lasted_ms);
+        T::Hosts::slash_for_misconduct(&replica.host, reason, lasted_ms);
         let (lease, host) = (replica.lease, replica.host.clone());
         Self::deposit_event(Event::ReplicaRejected { task, lease, host, reason });
     }
@@ -174,7 +174,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The one way in which results change their phase; the caller stores the record.
+    /// Changes the phase of results. No other function does. The caller stores the record.
     fn move_results(task: TaskId, record: &mut ResultsRecord, to: ResultsPhase, until: Moment) -> DispatchResult {
         ensure!(allows(RESULTS_TRANSITIONS, record.phase, to), Error::<T>::TransitionNotAllowed);
         record.phase = to;

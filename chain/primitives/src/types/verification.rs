@@ -1,4 +1,4 @@
-//! What the network does to find out whether a host is honest: challenges, replicated results and disputes.
+//! Types of verification: challenges, replicated results and disputes.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -9,9 +9,9 @@ use super::{AccountId, Balance, DeviceSpec, Digest, HostId, LeaseId, Moment, Pod
 pub type ChallengeId = u64;
 /// A blake2-256 hash that binds to something not yet shown.
 pub type Commitment = [u8; 32];
-/// The random bytes that keep a commitment from being guessed.
+/// Random bytes that hide the value of a commitment.
 pub type Salt = [u8; 32];
-/// What a committee is drawn by.
+/// The randomness by which a committee is drawn.
 pub type Seed = [u8; 32];
 
 /// The most verifiers that may be on the list at a time.
@@ -30,7 +30,7 @@ pub const MAX_EVIDENCE: u32 = 18 * EVIDENCE_PER_HEARING as u32 * (MAX_APPEALS as
 /// The most results of one task that are compared.
 pub const MAX_REPLICAS: u32 = 8;
 
-/// One thing that is found out.
+/// A matter that verification decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Matter {
     /// The challenge of this number.
@@ -45,22 +45,22 @@ pub enum Matter {
 /// the complaint right?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Vote {
-    /// It is.
+    /// Yes.
     Yes,
-    /// It is not.
+    /// No.
     No,
 }
 
-/// Where a verifier stands.
+/// The status of a verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum VerifierStatus {
     /// May be drawn.
     Active,
-    /// Is not drawn any more; its bond is free from then on, once it has no duties left.
+    /// Is no longer drawn; its bond can be released from then on, if it has no duties left.
     Leaving(Moment),
 }
 
-/// An account that judges, and answers for it with a bond.
+/// An account that judges and has posted a bond.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct VerifierRecord {
     /// Coins held for it.
@@ -103,7 +103,7 @@ pub enum PenaltyReason {
 pub struct Seat {
     /// The verifier.
     pub who: AccountId,
-    /// What binds it to its vote.
+    /// Its commitment to its vote.
     pub commitment: Option<Commitment>,
     /// Its vote, once revealed.
     pub vote: Option<Vote>,
@@ -116,7 +116,7 @@ pub struct Ballot {
     pub round: u8,
     /// The block in which the present one was asked for. Its seed is of a later block.
     pub asked_in: u32,
-    /// What the present one was drawn by.
+    /// The seed by which the present one was drawn.
     pub seed: Option<Seed>,
     /// The present one; empty while none is drawn.
     pub seats: UpTo<Seat, MAX_SEATS>,
@@ -124,7 +124,7 @@ pub struct Ballot {
     pub former: UpTo<AccountId, MAX_FORMER>,
 }
 
-/// Where a challenge stands. Changes only along `verification_tables::CHALLENGE_TRANSITIONS`.
+/// The phase of a challenge. Changes only along `verification_tables::CHALLENGE_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ChallengePhase {
     /// Waits for its seed.
@@ -135,11 +135,11 @@ pub enum ChallengePhase {
     Committing,
     /// The committee reveals its votes.
     Revealing,
-    /// Decided. The chain keeps no record of it.
+    /// Decided. The chain stores no record of it.
     Closed,
 }
 
-/// What a host answered.
+/// The answer of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct ChallengeAnswer {
     /// SHA-256 of the proof, which the committee fetches from the host.
@@ -148,7 +148,7 @@ pub struct ChallengeAnswer {
     pub at: Moment,
 }
 
-/// Which of its committees a challenge has.
+/// The role of a committee of a challenge.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
@@ -156,9 +156,9 @@ pub enum CommitteeRole {
     /// The first.
     #[default]
     First,
-    /// The second, after a first one that came to no verdict.
+    /// The second, after a first one without a verdict.
     Second,
-    /// One that judges the same answer after a committee that found against the host.
+    /// A committee that judges the same answer after a verdict against the host.
     Confirming {
         /// Coins of the opener that the committee before was paid.
         paid: Balance,
@@ -211,12 +211,12 @@ pub struct HostChallenges {
     pub missed_at: Option<Moment>,
 }
 
-/// What became of a challenge.
+/// The outcome of a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ChallengeOutcome {
     /// The device is what its provider says.
     Passed,
-    /// It is not.
+    /// No.
     Failed,
     /// The host did not answer in time, and had missed another challenge shortly before.
     NotAnswered,
@@ -230,14 +230,14 @@ pub enum ChallengeOutcome {
     Missed,
 }
 
-/// Where replicated results stand. Change only along `verification_tables::RESULTS_TRANSITIONS`.
+/// The phase of replicated results. Changes only along `verification_tables::RESULTS_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ResultsPhase {
     /// Hosts commit.
     Committing,
     /// Hosts that committed reveal.
     Revealing,
-    /// Decided. The chain keeps no record of it.
+    /// Decided. The chain stores no record of it.
     Closed,
 }
 
@@ -248,13 +248,13 @@ pub struct Replica {
     pub lease: LeaseId,
     /// Its host.
     pub host: HostId,
-    /// What binds the host to its result.
+    /// The commitment of the host to its result.
     pub commitment: Commitment,
     /// The result, once revealed.
     pub result: Option<PodResult>,
 }
 
-/// The results of a task that several hosts of different providers work out.
+/// The results of a task's replicas on hosts of different providers.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct ResultsRecord {
     /// Where they stand.
@@ -271,7 +271,7 @@ pub struct ResultsRecord {
     pub replicas: UpTo<Replica, MAX_REPLICAS>,
 }
 
-/// What became of replicated results.
+/// The outcome of replicated results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ResultsOutcome {
     /// More than half agree on this result.
@@ -287,7 +287,7 @@ pub enum ResultsOutcome {
     Overtaken,
 }
 
-/// Where a dispute stands. Changes only along `verification_tables::DISPUTE_TRANSITIONS`.
+/// The phase of a dispute. Changes only along `verification_tables::DISPUTE_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum DisputePhase {
     /// Both sides name their evidence.
@@ -300,7 +300,7 @@ pub enum DisputePhase {
     Revealing,
     /// Has a verdict that may be appealed.
     Decided,
-    /// The verdict is final. The chain keeps no record of it.
+    /// The verdict is final. The chain stores no record of it.
     Closed,
 }
 
@@ -315,10 +315,10 @@ pub struct Evidence {
     pub level: u8,
 }
 
-/// What someone risks for being right.
+/// The stake of a party in a dispute.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Stake {
-    /// Whose coins they are.
+    /// The account.
     pub who: AccountId,
     /// Coins held.
     pub amount: Balance,
@@ -328,14 +328,14 @@ pub struct Stake {
     pub side: Vote,
 }
 
-/// A task whose result is called wrong.
+/// A dispute about the result of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct DisputeRecord {
     /// Who opened it.
     pub opener: AccountId,
     /// Who pays for the task.
     pub tenant: AccountId,
-    /// The leases whose results are called wrong, in ascending order; at least one.
+    /// The leases whose results are disputed, in ascending order; at least one.
     pub accused: UpTo<LeaseId, 16>,
     /// Who owns the hosts of those leases.
     pub providers: UpTo<AccountId, 16>,
@@ -347,7 +347,7 @@ pub struct DisputeRecord {
     pub until: Moment,
     /// How often a verdict was appealed.
     pub level: u8,
-    /// True once a jury of this level came to no verdict and another was asked for.
+    /// True after a jury of this level gave no verdict and another was requested.
     pub retried: bool,
     /// The last verdict.
     pub verdict: Option<Vote>,
@@ -359,18 +359,18 @@ pub struct DisputeRecord {
     pub ballot: Ballot,
 }
 
-/// What became of a dispute.
+/// The outcome of a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum DisputeOutcome {
     /// The complaint is right.
     Upheld,
     /// The complaint is wrong.
     Rejected,
-    /// No jury came to a verdict: the result stands and nobody loses a stake.
+    /// There was no verdict: the result stands and no stake is lost.
     NoVerdict,
 }
 
-/// What a host did wrong, as this part of the chain found out.
+/// A misconduct of a host that verification detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Misconduct {
     /// Its device is not what its provider says.
@@ -385,8 +385,8 @@ pub enum Misconduct {
     DisputeLost,
 }
 
-/// Where the chain keeps what falls due. All entries of one queue wait for the same time, so they fall due in the order
-/// in which they came.
+/// A queue of entries that become due. All entries of one queue wait for the same time, so they become due in the order
+/// in which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Queue {
     /// Matters that wait for a seed; due are block numbers.

@@ -1,10 +1,10 @@
 mod attacks;
 mod challenges;
 mod confirming;
-mod deadlines;
 mod disputes;
 mod draw_vectors;
 mod params;
+mod queues;
 mod random_calls;
 mod results;
 mod verifiers;

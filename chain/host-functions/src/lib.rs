@@ -1,16 +1,16 @@
-//! The host functions that the node gives its runtime: the SDK's, of which those that verify signatures verify each once.
+//! The host functions of the runtime: the SDK's, of which those that verify signatures cache valid ones.
 //!
-//! The runtime verifies the signature of an extrinsic whenever it checks or applies it: for the pool, for the author of a
-//! block, and for a validator that imports the block and had the extrinsic in its pool. The functions of this crate keep the
-//! signatures that were valid, and answer from them.
+//! The runtime verifies the signature of an extrinsic whenever it validates or applies it: for the pool, for the author of a
+//! block, and for a validator that imports the block and had the extrinsic in its pool. The functions of this crate remember
+//! valid signatures, and verify each once.
 //!
-//! - The answers are those of the SDK's functions. Whether a signature is valid depends on its scheme, its public key and
-//!   its message alone, and what is kept is the hash of all of them. A wrong answer takes two inputs with equal BLAKE2b
-//!   hashes of 256 bits, which would break blocks and state as well. A node that gave calls the SDK's `UseDalekExt`, which
-//!   changes the rules of Ed25519 for old blocks, would have to hash that as well; this one does not.
-//! - Nothing is kept of invalid signatures. Valid ones that somebody sends to push others out each cost the node a
-//!   verification, as they did before, and the others are verified again. The map's hash function has a random key, so that
-//!   nobody can choose signatures that lie in one of its buckets.
+//! - The results equal those of the SDK's functions. Whether a signature is valid depends only on its scheme, public key and
+//!   message, and the cache's key is the hash of all of them. A wrong result needs two inputs with equal BLAKE2b hashes of 256
+//!   bits, which would break blocks and state as well. A node that registered the SDK's `UseDalekExt`, which changes the rules
+//!   of Ed25519 for old blocks, would have to hash that as well; this node does not register it.
+//! - Invalid signatures are not cached. Valid ones that are sent to evict others each cost the node a verification, as without
+//!   the cache, and evicted ones are verified again. The map's hash function has a random key, so that nobody can choose
+//!   signatures that fall into one bucket.
 
 use schnellru::{ByLength, LruMap};
 use sp_core::{ed25519, sr25519};
@@ -25,21 +25,21 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// The SDK's host functions, with those of this crate in the place of the SDK's.
+/// The SDK's host functions, some of them replaced by those of this crate.
 pub type HostFunctions = ExtendedHostFunctions<sp_io::SubstrateHostFunctions, crypto::HostFunctions>;
 
-/// How many signatures are kept: those of half a minute at 1,800 extrinsics a second, and twice as many as the pool of a
-/// busy node holds. They take at most 8 MB.
-const MOST: u32 = 65_536;
+/// The capacity of the cache: the signatures of half a minute at 1,800 extrinsics a second, and twice as many as the pool of a
+/// busy node contains. They take at most 8 MB.
+const CAPACITY: u32 = 65_536;
 
-/// One for the process: host functions have no state of their own.
-static VERIFIED: LazyLock<VerifiedSignatures> = LazyLock::new(|| VerifiedSignatures::with_room_for(MOST));
+/// One for the process, because host functions have no state.
+static VERIFIED: LazyLock<VerifiedSignatures> = LazyLock::new(|| VerifiedSignatures::with_capacity(CAPACITY));
 
 /// The hash of a signature, its scheme, public key and message.
 type Digest = [u8; 32];
 
-/// Schemes whose signatures are kept. ECDSA is not among them: the runtime recovers the public key of such a signature
-/// instead of verifying it.
+/// Schemes whose signatures are cached. ECDSA is not, because the runtime recovers the public key of such a signature instead
+/// of verifying it.
 #[derive(Clone, Copy, Debug)]
 enum Scheme {
     Ed25519,
@@ -56,28 +56,28 @@ fn digest(scheme: Scheme, signature: &[u8; 64], public: &[u8; 32], message: &[u8
 struct VerifiedSignatures(Mutex<LruMap<Digest, ()>>);
 
 impl VerifiedSignatures {
-    fn with_room_for(most: u32) -> Self {
-        Self(Mutex::new(LruMap::new(ByLength::new(most))))
+    fn with_capacity(capacity: u32) -> Self {
+        Self(Mutex::new(LruMap::new(ByLength::new(capacity))))
     }
 
-    fn kept(&self) -> MutexGuard<'_, LruMap<Digest, ()>> {
+    fn digests(&self) -> MutexGuard<'_, LruMap<Digest, ()>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the signature with this digest is valid. `verify` is called unless that is known.
+    /// Whether the signature with this digest is valid. Calls `verify` unless the digest is cached.
     fn is_valid(&self, digest: Digest, verify: impl FnOnce() -> bool) -> bool {
-        if self.kept().get(&digest).is_some() {
+        if self.digests().get(&digest).is_some() {
             return true;
         }
         let valid = verify();
         if valid {
-            self.kept().insert(digest, ());
+            self.digests().insert(digest, ());
         }
         valid
     }
 }
 
-/// Functions of the SDK's interface of this name. The macro wants all versions of a function from the first on.
+/// Functions of the SDK's interface of this name. The macro requires all versions of a function.
 #[runtime_interface(no_tracing)]
 pub trait Crypto {
     /// Whether an Ed25519 signature is valid.
@@ -91,7 +91,7 @@ pub trait Crypto {
         })
     }
 
-    /// Whether an Sr25519 signature is valid by the rules of schnorrkel 0.1.1. Our runtime does not use it: not kept.
+    /// Whether an Sr25519 signature is valid by the rules of schnorrkel 0.1.1. Gantry's runtime does not use it, so it is not cached.
     fn sr25519_verify(
         sig: PassPointerAndRead<&sr25519::Signature, 64>,
         msg: PassFatPointerAndRead<&[u8]>,

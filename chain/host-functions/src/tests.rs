@@ -132,7 +132,7 @@ fn valid_signatures_are_kept_and_invalid_ones_are_not() {
         ("ext_crypto_sr25519_verify_version_2", Scheme::Sr25519, sr25519(10, b"kept")),
     ] {
         let is_kept = |(signature, public, message): &Signed| {
-            VERIFIED.kept().peek(&digest(scheme, signature, public, message)).is_some()
+            VERIFIED.digests().peek(&digest(scheme, signature, public, message)).is_some()
         };
         let bad = (signed.0, signed.1, b"not signed".to_vec());
         assert!(!answer(host_function(&ours, name), &bad) && !is_kept(&bad), "{name}");
@@ -154,7 +154,7 @@ fn each_function_of_the_sdk_is_there_once_with_its_signature() {
 
 #[test]
 fn a_valid_signature_is_verified_once_and_an_invalid_one_each_time() {
-    let verified = VerifiedSignatures::with_room_for(2);
+    let verified = VerifiedSignatures::with_capacity(2);
     assert!(verified.is_valid([1; 32], || true));
     assert!(verified.is_valid([1; 32], || panic!("it is known to be valid")));
     assert!(!verified.is_valid([2; 32], || false));
@@ -163,11 +163,11 @@ fn a_valid_signature_is_verified_once_and_an_invalid_one_each_time() {
 
 #[test]
 fn the_signatures_that_were_used_last_are_kept() {
-    let verified = VerifiedSignatures::with_room_for(2);
+    let verified = VerifiedSignatures::with_capacity(2);
     for number in [1, 2, 1, 3] {
         assert!(verified.is_valid([number; 32], || true));
     }
-    assert_eq!(verified.kept().len(), 2);
+    assert_eq!(verified.digests().len(), 2);
     assert!(verified.is_valid([1; 32], || panic!("it was used after the second")));
     assert!(!verified.is_valid([2; 32], || false));
 }

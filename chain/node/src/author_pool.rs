@@ -1,4 +1,4 @@
-//! The pool as an author sees it: once free calls have used up their share of a block, the others stay in the pool.
+//! The pool as an author sees it: once free calls have used up their share of a block, further free calls are left out.
 //!
 //! The runtime bounds the weight of free calls in a block, and their priority is above that of paying calls, so an author
 //! tries them first. The SDK's author ends a block after a few extrinsics that did not fit; without this pool, free calls
@@ -6,29 +6,27 @@
 
 use crate::{runtime_api::Block, service::TransactionPool as Pool};
 use async_trait::async_trait;
-use gantry_pace::FreeCalls;
+use gantry_node_core::FreeCallFilter;
+use gantry_runtime_api::FREE_PRIORITY;
 use sc_transaction_pool_api::{
     BlockHash, ImportNotificationStream, InPoolTransaction, PoolStatus, ReadyTransactions, TransactionFor,
-    TransactionPool, TransactionPriority, TransactionSource, TransactionStatusStreamFor, TxHash, TxInvalidityReportMap,
+    TransactionPool, TransactionSource, TransactionStatusStreamFor, TxHash, TxInvalidityReportMap,
 };
 use std::{collections::HashMap, pin::Pin, sync::Arc, time::Duration};
 
-/// The priority that the runtime gives to free calls within the allowance of their host (`charging::FREE_PRIORITY`).
-const FREE_PRIORITY: TransactionPriority = TransactionPriority::MAX / 2;
-
 type Hash = <Pool as TransactionPool>::Hash;
-type InPool = <Pool as TransactionPool>::InPoolTransaction;
+type PoolTransaction = <Pool as TransactionPool>::InPoolTransaction;
 type Error = <Pool as TransactionPool>::Error;
-type Ready = Box<dyn ReadyTransactions<Item = Arc<InPool>> + Send>;
+type Ready = Box<dyn ReadyTransactions<Item = Arc<PoolTransaction>> + Send>;
 
-/// The node's pool, whose ready transactions end as told above.
+/// The node's pool, whose ready transactions are filtered.
 pub struct AuthorPool(pub Arc<Pool>);
 
 #[async_trait]
 impl TransactionPool for AuthorPool {
     type Block = Block;
     type Hash = Hash;
-    type InPoolTransaction = InPool;
+    type InPoolTransaction = PoolTransaction;
     type Error = Error;
 
     async fn submit_at(
@@ -59,22 +57,22 @@ impl TransactionPool for AuthorPool {
     }
 
     async fn ready_at(&self, at: BlockHash<Self>) -> Ready {
-        UpToShare::boxed(self.0.ready_at(at).await)
+        FilteredReady::boxed(self.0.ready_at(at).await)
     }
 
     fn ready(&self) -> Ready {
-        UpToShare::boxed(self.0.ready())
+        FilteredReady::boxed(self.0.ready())
     }
 
     async fn report_invalid(
         &self,
         at: Option<BlockHash<Self>>,
         errors: TxInvalidityReportMap<TxHash<Self>>,
-    ) -> Vec<Arc<InPool>> {
+    ) -> Vec<Arc<PoolTransaction>> {
         self.0.report_invalid(at, errors).await
     }
 
-    fn futures(&self) -> Vec<InPool> {
+    fn futures(&self) -> Vec<PoolTransaction> {
         self.0.futures()
     }
 
@@ -94,39 +92,39 @@ impl TransactionPool for AuthorPool {
         self.0.hash_of(xt)
     }
 
-    fn ready_transaction(&self, hash: &TxHash<Self>) -> Option<Arc<InPool>> {
+    fn ready_transaction(&self, hash: &TxHash<Self>) -> Option<Arc<PoolTransaction>> {
         self.0.ready_transaction(hash)
     }
 
     async fn ready_at_with_timeout(&self, at: BlockHash<Self>, timeout: Duration) -> Ready {
-        UpToShare::boxed(self.0.ready_at_with_timeout(at, timeout).await)
+        FilteredReady::boxed(self.0.ready_at_with_timeout(at, timeout).await)
     }
 }
 
-/// Ready transactions, without free ones that will not fit.
-struct UpToShare {
+/// Ready transactions, without free ones that will not fit (see [`FreeCallFilter`]).
+struct FilteredReady {
     ready: Ready,
-    free_calls: FreeCalls,
+    filter: FreeCallFilter,
 }
 
-impl UpToShare {
+impl FilteredReady {
     fn boxed(ready: Ready) -> Ready {
-        Box::new(Self { ready, free_calls: FreeCalls::default() })
+        Box::new(Self { ready, filter: FreeCallFilter::default() })
     }
 }
 
-impl Iterator for UpToShare {
-    type Item = Arc<InPool>;
+impl Iterator for FilteredReady {
+    type Item = Arc<PoolTransaction>;
 
-    fn next(&mut self) -> Option<Arc<InPool>> {
-        let free_calls = &mut self.free_calls;
-        self.ready.find(|transaction| free_calls.admits(*transaction.priority() == FREE_PRIORITY))
+    fn next(&mut self) -> Option<Arc<PoolTransaction>> {
+        let filter = &mut self.filter;
+        self.ready.find(|transaction| filter.admits(*transaction.priority() == FREE_PRIORITY))
     }
 }
 
-impl ReadyTransactions for UpToShare {
-    fn report_invalid(&mut self, transaction: &Arc<InPool>) {
-        self.free_calls.report();
+impl ReadyTransactions for FilteredReady {
+    fn report_invalid(&mut self, transaction: &Arc<PoolTransaction>) {
+        self.filter.report_invalid();
         self.ready.report_invalid(transaction);
     }
 }

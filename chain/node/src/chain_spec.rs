@@ -1,4 +1,4 @@
-//! Chain specifications: made from a runtime's presets, read from files.
+//! Chain specifications: created from a runtime's presets, and read from files.
 
 use crate::cli::ChainSpecCmd;
 use sc_chain_spec::{ChainType, Properties};
@@ -7,12 +7,14 @@ use std::{fs, path::PathBuf};
 /// A specification without extensions: everything about the chain is in the genesis state.
 pub type ChainSpec = sc_chain_spec::GenericChainSpec;
 
-/// `id` is always a file: the node carries no runtime, so it cannot make a chain up.
+/// Reads a chain specification. `id` is always a file, because the node contains no runtime and so no built-in chain.
 pub fn load(id: &str) -> Result<Box<dyn sc_chain_spec::ChainSpec>, String> {
     if id.is_empty() || id == "dev" {
-        return Err("this node carries no runtime and so no built-in chain; name a file with --chain FILE. \
-                    Make one with: gantry-node chain-spec --runtime RUNTIME.wasm --preset development --output FILE"
-            .into());
+        return Err(
+            "this node contains no runtime and so no built-in chain; name a file with --chain FILE. \
+                    Create one with: gantry-node chain-spec --runtime RUNTIME.wasm --preset development --output FILE"
+                .into(),
+        );
     }
     let path = PathBuf::from(id);
     if !path.is_file() {
@@ -21,7 +23,7 @@ pub fn load(id: &str) -> Result<Box<dyn sc_chain_spec::ChainSpec>, String> {
     Ok(Box::new(ChainSpec::from_json_file(path)?))
 }
 
-/// Runs the `chain-spec` command.
+/// Runs the `chain-spec` command: writes a chain specification.
 pub fn make(cmd: &ChainSpecCmd) -> Result<(), String> {
     let code = crate::runtime_file::read(&cmd.runtime)?;
     let chain_type = match cmd.chain_type.as_str() {

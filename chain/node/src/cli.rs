@@ -1,4 +1,4 @@
-//! Command line.
+//! The command line of the node.
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// A validator or full node of a Gantry chain.
 #[derive(Debug, Parser)]
 pub struct Cli {
-    /// What to do instead of running a node.
+    /// A command that is run instead of a node.
     #[command(subcommand)]
     pub subcommand: Option<Command>,
 
@@ -14,18 +14,18 @@ pub struct Cli {
     #[command(flatten)]
     pub run: sc_cli::RunCmd,
 
-    /// Directory of compiled runtimes, so that a node need not compile a runtime that it or another node compiled before.
+    /// Directory of compiled runtimes, which saves compiling a runtime that this or another node compiled before.
     /// The node runs the code in it, so no other user may be able to write to it. Default: a directory in the base path.
     #[arg(long, value_name = "DIR")]
     pub runtime_cache: Option<PathBuf>,
 }
 
-/// Everything but running.
+/// The commands that do not run a node.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a chain specification from a runtime's wasm and one of its genesis presets.
+    /// Create a chain specification from a runtime's wasm and one of its genesis presets.
     ChainSpec(ChainSpecCmd),
-    /// Look into or pack a runtime's wasm.
+    /// Inspect or compress a runtime's wasm.
     #[command(subcommand)]
     Runtime(RuntimeCmd),
     /// Generate, inspect and insert keys.
@@ -35,13 +35,13 @@ pub enum Command {
     ExportBlocks(sc_cli::ExportBlocksCmd),
     /// Import blocks from a file.
     ImportBlocks(sc_cli::ImportBlocksCmd),
-    /// Go back some blocks.
+    /// Revert the chain by some blocks.
     Revert(sc_cli::RevertCmd),
     /// Remove the chain's database.
     PurgeChain(sc_cli::PurgeChainCmd),
 }
 
-/// `chain-spec`.
+/// Arguments of `chain-spec`.
 #[derive(Debug, Parser)]
 pub struct ChainSpecCmd {
     /// The runtime: a wasm file, compressed or not.
@@ -56,39 +56,39 @@ pub struct ChainSpecCmd {
     /// The chain's name, shown by wallets.
     #[arg(long, default_value = "Gantry Development")]
     pub name: String,
-    /// The chain's id: names its database folder and its network protocols.
+    /// The chain's id, used in the name of its database folder and of its network protocols.
     #[arg(long, default_value = "gantry-dev")]
     pub id: String,
-    /// development, local or live.
+    /// The type of the chain: development, local or live.
     #[arg(long, default_value = "development", value_parser = ["development", "local", "live"])]
     pub chain_type: String,
-    /// Keep the genesis readable instead of as raw storage.
+    /// Write the genesis as readable JSON instead of raw storage.
     #[arg(long)]
     pub plain: bool,
-    /// Where to write; standard output otherwise.
+    /// The file to write; standard output by default.
     #[arg(long)]
     pub output: Option<PathBuf>,
 }
 
-/// `runtime …`.
+/// The `runtime` commands.
 #[derive(Debug, Subcommand)]
 pub enum RuntimeCmd {
-    /// Compress a runtime's wasm, as chain specifications and upgrades carry it.
+    /// Compress a runtime's wasm for a chain specification or an upgrade.
     Pack {
         /// The wasm file to read.
         input: PathBuf,
         /// The file to write.
         output: PathBuf,
     },
-    /// Write a runtime's metadata (as `state_getMetadata` gives it) and print its version as JSON.
+    /// Write a runtime's metadata (as returned by `state_getMetadata`) and print its version as JSON.
     Metadata {
         /// The wasm file, compressed or not.
         runtime: PathBuf,
-        /// Where the metadata bytes go.
+        /// The file to write the metadata to.
         #[arg(long)]
         output: PathBuf,
     },
-    /// List the genesis presets that a runtime carries.
+    /// List the genesis presets of a runtime.
     Presets {
         /// The wasm file, compressed or not.
         runtime: PathBuf,

@@ -1,4 +1,4 @@
-//! From command line to action.
+//! Runs the command that the command line names.
 
 use crate::{
     chain_spec,
@@ -41,7 +41,7 @@ impl SubstrateCli for Cli {
     }
 }
 
-/// Parses the command line and does what it says.
+/// Parses the command line and runs its command; without a command, a node.
 pub fn run() -> sc_cli::Result<()> {
     let cli = Cli::from_args();
     match &cli.subcommand {

@@ -1,8 +1,8 @@
-//! How full a block is made: as full as the time of those who must run it allows.
+//! How long an author fills a block: so that it is built, sent and executed by the other validators within its slot.
 
 use crate::runtime_api::{Block, Header};
 use futures::future::{self, BoxFuture, FutureExt, Ready};
-use gantry_pace::{Finish, MakingShare};
+use gantry_node_core::{BuildOverhead, SlotShare};
 use sc_basic_authorship::{Proposer as BasicProposer, ProposerFactory};
 use sp_api::ProvideRuntimeApi;
 use sp_arithmetic::Percent;
@@ -17,52 +17,52 @@ use std::{
 
 use crate::{author_pool::AuthorPool, service::FullClient};
 
-/// Share of a slot after which a block that is not ready is given up.
+/// The share of a slot after which a block that is not built yet is discarded.
 pub const SLOT_SHARE: f32 = 0.95;
-/// Share of that time in which an author that is alone makes its block: it takes extrinsics, then works out the state
-/// root. What is left is for importing it; nobody else has to run the block before the next one is begun.
-const MAKE_ALONE: f64 = 0.92;
-/// The same among several validators. The next author can build on a block only when it has received and run it, so that
-/// one slot must hold making it, sending it and running it once more. Where that takes longer, [`MakingShare`] makes the
-/// blocks smaller.
-const MAKE_AMONG_SEVERAL: f64 = 0.42;
-/// The least share of a slot that an author which begins late takes among several validators.
-const LATEST_BEGINNING: f64 = 0.25;
-/// How many ancestors of a parent are read to learn whether an earlier block of the author stayed in the chain.
-const ANCESTORS: u32 = 64;
-/// Share of the time for extrinsics after which the author stops trying others once eight did not fit. Each try costs a
-/// check of a signature.
-const KEEP_TRYING: Percent = Percent::from_percent(20);
-/// The largest block that is made. The runtime's own limit is lower.
+/// The share of that time in which a single validator builds its block: it applies extrinsics, then computes the state root.
+/// The rest is for importing the block; no other validator has to execute it before the next one is begun.
+const BUILD_SHARE_OF_SINGLE: f64 = 0.92;
+/// The same for one of several validators. The next author can build on a block only after it has received and executed it,
+/// so one slot must suffice for building it, sending it and executing it once more. If that takes longer, [`SlotShare`]
+/// makes the blocks smaller.
+const BUILD_SHARE_OF_SEVERAL: f64 = 0.42;
+/// The minimum share of a slot that one of several validators takes if it begins late.
+const MIN_BUILD_SHARE: f64 = 0.25;
+/// How many ancestors of a parent are read to find out whether an earlier block of the author stayed in the chain.
+const MAX_ANCESTORS: u32 = 64;
+/// The share of the time for extrinsics after which the author stops trying others once eight did not fit. Each attempt
+/// costs the verification of a signature.
+const SOFT_DEADLINE: Percent = Percent::from_percent(20);
+/// The maximum size of a block that is built. The runtime's own limit is lower.
 const MAX_BLOCK_BYTES: usize = 12 * 1024 * 1024;
 
-type Basic = ProposerFactory<AuthorPool, FullClient>;
-type Made = BasicProposer<Block, FullClient, AuthorPool>;
+type SdkFactory = ProposerFactory<AuthorPool, FullClient>;
+type SdkProposer = BasicProposer<Block, FullClient, AuthorPool>;
 
-/// The SDK's author stops taking extrinsics after this share of the time it is given.
-const SDK_FILLS: f64 = 0.9;
+/// The SDK's author stops applying extrinsics after this share of the time that it is given.
+const SDK_FILL_SHARE: f64 = 0.9;
 
-/// Makes blocks as the SDK's author does, but stops filling them so that they are made in time: by the number of
-/// validators, by what finishing the blocks before took, and by whether the blocks before stayed in the chain.
+/// Builds blocks as the SDK's author does, but chooses for how long they are filled: by the number of validators, by how long
+/// earlier blocks took after their last extrinsic, and by whether earlier blocks stayed in the chain.
 pub struct TimedFactory {
-    basic: Basic,
+    sdk: SdkFactory,
     client: Arc<FullClient>,
     slot: Duration,
-    finish: Arc<Finish>,
-    share: Arc<Mutex<MakingShare>>,
+    overhead: Arc<BuildOverhead>,
+    slot_share: Arc<Mutex<SlotShare>>,
 }
 
 impl TimedFactory {
-    /// Around the SDK's own factory; `slot` is the length of a slot.
-    pub fn new(mut basic: Basic, client: Arc<FullClient>, slot: Duration) -> Self {
-        basic.set_default_block_size_limit(MAX_BLOCK_BYTES);
-        basic.set_soft_deadline(KEEP_TRYING);
-        Self { basic, client, slot, finish: Arc::default(), share: Arc::default() }
+    /// Wraps the SDK's factory; `slot` is the duration of a slot.
+    pub fn new(mut sdk: SdkFactory, client: Arc<FullClient>, slot: Duration) -> Self {
+        sdk.set_default_block_size_limit(MAX_BLOCK_BYTES);
+        sdk.set_soft_deadline(SOFT_DEADLINE);
+        Self { sdk, client, slot, overhead: Arc::default(), slot_share: Arc::default() }
     }
 
-    /// The slot of the block with this number among `from` and its ancestors, if it is near and known.
+    /// Returns the slot of the block with this number among `from` and its last [`MAX_ANCESTORS`] ancestors.
     fn slot_of(&self, from: &Header, number: u32) -> Option<u64> {
-        let steps = from.number.checked_sub(number).filter(|steps| *steps <= ANCESTORS)?;
+        let steps = from.number.checked_sub(number).filter(|steps| *steps <= MAX_ANCESTORS)?;
         let mut header = from.clone();
         for _ in 0..steps {
             header = self.client.header(header.parent_hash).ok()??;
@@ -71,7 +71,7 @@ impl TimedFactory {
     }
 }
 
-/// The slot that the digest of a block names.
+/// Returns the slot in the BABE digest of a block.
 fn slot_in(digest: &Digest) -> Option<u64> {
     digest.logs().iter().find_map(CompatibleDigestItem::as_babe_pre_digest).map(|pre| *pre.slot())
 }
@@ -82,57 +82,57 @@ impl Environment<Block> for TimedFactory {
     type Error = sp_blockchain::Error;
 
     fn init(&mut self, parent: &Header) -> Self::CreateProposer {
-        // Where the chain does not answer, others are assumed to be there.
-        let alone = self.client.runtime_api().grandpa_authorities(parent.hash()).is_ok_and(|all| all.len() == 1);
-        let most = if alone { MAKE_ALONE } else { MAKE_AMONG_SEVERAL };
-        let mut known = self.share.lock().unwrap_or_else(PoisonError::into_inner);
-        let share = known.next(most, parent.number, |number| self.slot_of(parent, number));
-        drop(known);
-        if share < most {
-            log::debug!(target: "babe", "Full blocks were not kept: {:.0} % of a slot for the next", share * 100.0);
+        // Several validators are assumed if the runtime does not answer.
+        let is_single = self.client.runtime_api().grandpa_authorities(parent.hash()).is_ok_and(|all| all.len() == 1);
+        let max_share = if is_single { BUILD_SHARE_OF_SINGLE } else { BUILD_SHARE_OF_SEVERAL };
+        let mut slot_share = self.slot_share.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = slot_share.next_share(max_share, parent.number, |number| self.slot_of(parent, number));
+        drop(slot_share);
+        if share < max_share {
+            log::debug!(target: "babe", "Full blocks did not stay in the chain: the next one takes {:.0} % of a slot", share * 100.0);
         }
         let next = NextBlock {
             number: parent.number.saturating_add(1),
             share,
-            slot: (!alone).then_some(self.slot),
-            finish: self.finish.clone(),
-            kept: self.share.clone(),
+            slot: (!is_single).then_some(self.slot),
+            overhead: self.overhead.clone(),
+            slot_share: self.slot_share.clone(),
         };
-        let basic = self.basic.init(parent).into_inner();
-        future::ready(basic.map(|basic| TimedProposer { basic, next }))
+        let sdk = self.sdk.init(parent).into_inner();
+        future::ready(sdk.map(|sdk| TimedProposer { sdk, next }))
     }
 }
 
-/// What is known of a block before it is made.
+/// The parameters of the block that is to be built.
 struct NextBlock {
     number: u32,
-    /// The share of the time for it.
+    /// The share of the available time that it may take.
     share: f64,
-    /// The length of a slot, where other validators have to run the block before the slot ends.
+    /// The duration of a slot; `None` if no other validator has to execute the block before the slot ends.
     slot: Option<Duration>,
-    finish: Arc<Finish>,
-    kept: Arc<Mutex<MakingShare>>,
+    overhead: Arc<BuildOverhead>,
+    slot_share: Arc<Mutex<SlotShare>>,
 }
 
 impl NextBlock {
-    /// The time of the author, of which the share is taken. The SDK gives more of it after missed slots; among several
-    /// validators, a block that is made after the end of its slot makes the next author miss its own.
-    fn time(&self, given: Duration, slot: Option<u64>) -> Duration {
-        let (Some(length), Some(slot)) = (self.slot, slot) else { return given };
-        let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-        let ends = Duration::from_millis(slot.saturating_add(1).saturating_mul(length_ms));
+    /// Returns the time available to the author, of which it takes its share. The SDK offers more (`offered`) after missed
+    /// slots; one of several validators stops at the end of its slot, or the next author would miss its own slot.
+    fn available_time(&self, offered: Duration, slot: Option<u64>) -> Duration {
+        let (Some(duration), Some(slot)) = (self.slot, slot) else { return offered };
+        let slot_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let end = Duration::from_millis(slot.saturating_add(1).saturating_mul(slot_ms));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        given.min(ends.saturating_sub(now).max(length.mul_f64(LATEST_BEGINNING)))
+        offered.min(end.saturating_sub(now).max(duration.mul_f64(MIN_BUILD_SHARE)))
     }
 
-    fn kept(&self) -> MutexGuard<'_, MakingShare> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slot_share(&self) -> MutexGuard<'_, SlotShare> {
+        self.slot_share.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Makes one block.
+/// Builds one block.
 pub struct TimedProposer {
-    basic: Made,
+    sdk: SdkProposer,
     next: NextBlock,
 }
 
@@ -141,20 +141,20 @@ impl Proposer<Block> for TimedProposer {
     type Proposal = BoxFuture<'static, Result<Proposal<Block>, Self::Error>>;
 
     fn propose(self, args: ProposeArgs<Block>) -> Self::Proposal {
-        let Self { basic, next } = self;
+        let Self { sdk, next } = self;
         let slot = slot_in(&args.inherent_digests);
-        let filled = next.finish.fill(next.time(args.max_duration, slot).mul_f64(next.share));
+        let fill_time = next.overhead.fill_time(next.available_time(args.max_duration, slot).mul_f64(next.share));
         if let Some(slot) = slot {
-            next.kept().begin(slot, next.number);
+            next.slot_share().begin_attempt(slot, next.number);
         }
-        let begun = Instant::now();
-        let made = basic.propose(ProposeArgs { max_duration: filled.div_f64(SDK_FILLS), ..args });
+        let started = Instant::now();
+        let proposing = sdk.propose(ProposeArgs { max_duration: fill_time.div_f64(SDK_FILL_SHARE), ..args });
         async move {
-            let proposal = made.await?;
-            let took = begun.elapsed();
-            next.finish.learn(filled, took);
-            if took < filled {
-                next.kept().not_full();
+            let proposal = proposing.await?;
+            let total = started.elapsed();
+            next.overhead.observe(fill_time, total);
+            if total < fill_time {
+                next.slot_share().discard_attempt();
             }
             Ok(proposal)
         }

@@ -1,4 +1,4 @@
-//! The RPC methods beyond those that every SDK node has.
+//! The RPC methods that `sc-service` does not add by itself.
 
 use crate::{
     runtime_api::{AccountId, Balance, Block, Nonce},
@@ -15,7 +15,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Number = u32;
 type Hash = sp_core::H256;
 
-/// What GRANDPA's methods answer from.
+/// The state that the `grandpa_*` methods read.
 pub struct GrandpaDeps {
     pub shared_voter_state: SharedVoterState,
     pub shared_authority_set: SharedAuthoritySet<Hash, Number>,
@@ -23,7 +23,7 @@ pub struct GrandpaDeps {
     pub finality_provider: Arc<FinalityProofProvider<crate::service::FullBackend, Block>>,
 }
 
-/// What the methods answer from.
+/// The state that the methods read.
 pub struct FullDeps {
     pub client: Arc<FullClient>,
     pub pool: Arc<TransactionPool>,
@@ -34,7 +34,7 @@ pub struct FullDeps {
     pub subscription_executor: SubscriptionTaskExecutor,
 }
 
-/// `system_accountNextIndex`, `payment_*`, `babe_*`, `grandpa_*`.
+/// Creates `system_accountNextIndex`, `payment_*`, `babe_*` and `grandpa_*`.
 pub fn create(deps: FullDeps) -> Result<RpcModule<()>, Error> {
     use pallet_transaction_payment_rpc::{TransactionPayment, TransactionPaymentApiServer};
     use sc_consensus_babe_rpc::{Babe, BabeApiServer};

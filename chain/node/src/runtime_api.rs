@@ -21,7 +21,7 @@ pub type Header = sp_runtime::generic::Header<u32, sp_runtime::traits::BlakeTwo2
 /// A block whose extrinsics stay bytes: decoding them is the runtime's business.
 pub type Block = sp_runtime::generic::Block<Header, OpaqueExtrinsic>;
 
-/// Stands for whatever runtime the chain specification carries.
+/// Declares the APIs of the runtime that the chain specification contains.
 #[allow(dead_code)]
 pub struct Runtime;
 

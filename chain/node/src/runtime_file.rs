@@ -1,4 +1,4 @@
-//! A runtime's wasm as a file: packing it, and asking it about itself.
+//! The `runtime` commands: compress the wasm of a runtime, and print its metadata and genesis presets.
 
 use crate::cli::RuntimeCmd;
 use codec::Decode;
@@ -11,7 +11,7 @@ use sp_maybe_compressed_blob::CODE_BLOB_BOMB_LIMIT;
 use sp_state_machine::BasicExternalities;
 use std::{fs, path::Path};
 
-/// Reads a file and checks that it is a runtime at all.
+/// Reads a file, and fails unless it is wasm, compressed or not.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     let code = fs::read(path).map_err(|e| format!("cannot read runtime {}: {e}", path.display()))?;
     let wasm = sp_maybe_compressed_blob::decompress(&code, CODE_BLOB_BOMB_LIMIT)
@@ -38,8 +38,8 @@ pub fn run(cmd: &RuntimeCmd) -> Result<(), String> {
             let runtime_code = RuntimeCode { code_fetcher: &fetcher, heap_pages: None, hash: vec![0] };
             let version = executor
                 .runtime_version(&mut BasicExternalities::default(), &runtime_code)
-                .map_err(|e| format!("the runtime does not tell its version: {e}"))?;
-            let metadata = OpaqueMetadata::decode(&mut ask(&executor, &code, "Metadata_metadata")?.as_slice())
+                .map_err(|e| format!("the runtime does not return its version: {e}"))?;
+            let metadata = OpaqueMetadata::decode(&mut call(&executor, &code, "Metadata_metadata")?.as_slice())
                 .map_err(|e| format!("the runtime's metadata cannot be decoded: {e}"))?;
             fs::write(output, &metadata[..]).map_err(|e| format!("cannot write {}: {e}", output.display()))?;
             println!(
@@ -54,7 +54,7 @@ pub fn run(cmd: &RuntimeCmd) -> Result<(), String> {
         }
         RuntimeCmd::Presets { runtime } => {
             let code = read(runtime)?;
-            let names = Vec::<String>::decode(&mut ask(&executor(), &code, "GenesisBuilder_preset_names")?.as_slice())
+            let names = Vec::<String>::decode(&mut call(&executor(), &code, "GenesisBuilder_preset_names")?.as_slice())
                 .map_err(|e| format!("the runtime's presets cannot be decoded: {e}"))?;
             for name in names {
                 println!("{name}");
@@ -68,10 +68,14 @@ fn executor() -> WasmExecutor<sp_io::SubstrateHostFunctions> {
     WasmExecutor::builder().build()
 }
 
-fn ask(executor: &WasmExecutor<sp_io::SubstrateHostFunctions>, code: &[u8], function: &str) -> Result<Vec<u8>, String> {
+fn call(
+    executor: &WasmExecutor<sp_io::SubstrateHostFunctions>,
+    code: &[u8],
+    function: &str,
+) -> Result<Vec<u8>, String> {
     let blob = sc_executor_common::runtime_blob::RuntimeBlob::uncompress_if_needed(code)
         .map_err(|e| format!("not a runtime: {e}"))?;
     executor
         .uncached_call(blob, &mut BasicExternalities::default(), true, function, &[])
-        .map_err(|e| format!("the runtime does not answer {function}: {e}"))
+        .map_err(|e| format!("the runtime cannot execute {function}: {e}"))
 }

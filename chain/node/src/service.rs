@@ -1,4 +1,4 @@
-//! Wires the SDK's parts into a node: database, executor, pool, BABE, GRANDPA, network, RPC.
+//! Assembles a node from the SDK's components: database, executor, pool, BABE, GRANDPA, network, RPC.
 
 use crate::{
     author_pool::AuthorPool,
@@ -21,11 +21,11 @@ use sc_transaction_pool_api::OffchainTransactionPoolFactory;
 use sp_runtime::traits::Block as BlockT;
 use std::{path::Path, sync::Arc, time::Duration};
 
-/// Runs the wasm. No host functions beyond the SDK's, so any SDK node could run our runtime; those that verify signatures
-/// verify each of them once.
+/// Executes the runtime's wasm. It has only the SDK's host functions, so any SDK node can execute the runtime; here the
+/// functions that verify signatures cache their results.
 pub type Executor = WasmExecutor<gantry_host_functions::HostFunctions>;
-/// The most memory that a call into the runtime may have, in pages of 64 KiB: what the SDK gives to each from the start.
-const MOST_PAGES: u32 = 2_048 + 256;
+/// The maximum memory of a call into the runtime, in pages of 64 KiB: what the SDK allocates for each call by default.
+const MAX_PAGES: u32 = 2_048 + 256;
 /// The client over the database and the wasm.
 pub type FullClient = sc_service::TFullClient<Block, RuntimeApi, Executor>;
 /// The database.
@@ -41,12 +41,12 @@ type FullGrandpaLink = LinkHalf<Block, FullClient, FullSelectChain>;
 type InherentProviders = (sp_consensus_babe::inherents::InherentDataProvider, sp_timestamp::InherentDataProvider);
 type BoxedBlockImport = sc_consensus::BoxBlockImport<Block>;
 
-/// Runs calls in the memory that the runtime declares for itself, and gives more only to those that need it. To give it to
-/// every call means to change the protection of its pages at each, and to interrupt the other processors for that.
+/// Executes calls in the memory that the runtime declares, and grows it only for calls that need more. Allocating the maximum
+/// for every call would change the protection of its pages each time and interrupt the other processors for that.
 ///
-/// Compiled runtimes are kept in `cache`: to compile one takes a node some seconds at each start.
+/// Compiled runtimes are stored in `cache`, because compiling one takes some seconds at each start of a node.
 fn new_executor(config: &ExecutorConfiguration, cache: &Path) -> Executor {
-    let memory = HeapAllocStrategy::Dynamic { maximum_pages: Some(MOST_PAGES) };
+    let memory = HeapAllocStrategy::Dynamic { maximum_pages: Some(MAX_PAGES) };
     Executor::builder()
         .with_execution_method(config.wasm_method)
         .with_onchain_heap_alloc_strategy(memory)
@@ -57,22 +57,22 @@ fn new_executor(config: &ExecutorConfiguration, cache: &Path) -> Executor {
         .build()
 }
 
-/// Where compiled runtimes are kept in the base path.
+/// The folder of compiled runtimes in the base path.
 const RUNTIME_CACHE: &str = "compiled-runtimes";
 
-/// The time in which a vote on finality is expected to reach all validators is a slot divided by this number: 333 ms on a
-/// chain with slots of 2 s. A GRANDPA round takes four times as long, with one validator too.
+/// GRANDPA's gossip duration, the time in which a vote is expected to reach all validators, is a slot divided by this number:
+/// 333 ms on a chain with slots of 2 s. A GRANDPA round takes four times as long, even with one validator.
 const GOSSIP_TIMES_PER_SLOT: u32 = 6;
 
-/// For how long validators make a block in each slot while no block becomes final. After as many blocks as this time has
-/// slots they make fewer and fewer, so that the forks and states that a node keeps stay few. A host that cannot have its
-/// heartbeats and starts included in time would be held responsible for missing blocks.
+/// For how long validators build a block in each slot while no block becomes final. After that many slots they build fewer
+/// and fewer blocks, which limits the forks and states that a node stores. Not sooner, because a host whose heartbeats and
+/// starts are not included in time would be held responsible for missing blocks.
 const FULL_RATE_WITHOUT_FINALITY: Duration = Duration::from_secs(60 * 60);
 
-/// Every so many blocks a justification is kept, so that finality can be proven to light clients.
+/// The number of blocks between stored justifications, which prove finality to light clients.
 const JUSTIFICATION_PERIOD: u32 = 512;
 
-/// The parts that importing blocks needs, without network or authoring.
+/// The components that importing blocks needs, without network and authoring.
 pub struct Partial {
     pub client: Arc<FullClient>,
     pub backend: Arc<FullBackend>,
@@ -95,8 +95,8 @@ fn inherents(slot_duration: sp_consensus_babe::SlotDuration) -> InherentProvider
     (slot, timestamp)
 }
 
-/// Opens the database and builds everything that does not need a network. Compiled runtimes are kept in the folder that
-/// `cli` names, or in the base path.
+/// Opens the database and creates all components that need no network. Compiled runtimes are stored in the folder that `cli`
+/// names, or in the base path.
 pub fn new_partial(config: &Configuration, cli: &Cli) -> Result<Partial, Error> {
     well_known::refuse_in_genesis(&*config.chain_spec).map_err(Error::Other)?;
     let telemetry = config
@@ -174,7 +174,7 @@ pub fn new_partial(config: &Configuration, cli: &Cli) -> Result<Partial, Error> 
     })
 }
 
-/// Starts a full node, and a validator where the role says so.
+/// Starts a full node, or a validator if the role of the configuration is authority.
 pub fn new_full(config: Configuration, cli: &Cli) -> Result<TaskManager, Error> {
     type Net = Litep2pNetworkBackend;
 
@@ -334,7 +334,7 @@ pub fn new_full(config: Configuration, cli: &Cli) -> Result<TaskManager, Error> 
             }),
             babe_link,
             block_proposal_slot_portion: SlotProportion::new(SLOT_SHARE),
-            // After missed slots an author would else take longer than a slot, and miss more.
+            // Otherwise an author would take longer than a slot after missed slots, and miss more.
             max_block_proposal_slot_portion: Some(SlotProportion::new(SLOT_SHARE)),
             telemetry: telemetry.as_ref().map(|t| t.handle()),
         })?;

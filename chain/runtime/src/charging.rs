@@ -6,6 +6,7 @@ use codec::{Decode, DecodeWithMemTracking, Encode};
 use frame_support::{dispatch::CheckIfFeeless, ensure};
 use frame_system::CheckNonce;
 use gantry_primitives::AccountId;
+use gantry_runtime_api::FREE_PRIORITY;
 use pallet_gantry_hosts::{FreeCall, WeightInfo};
 use pallet_skip_feeless_payment::{Intermediate, SkipCheckIfFeeless};
 use pallet_transaction_payment::ChargeTransactionPayment;
@@ -15,17 +16,10 @@ use sp_runtime::{
         AsSystemOriginSigner, DispatchInfoOf, Implication, PostDispatchInfoOf, TransactionExtension,
         TransactionExtensionMetadata, ValidateResult,
     },
-    transaction_validity::{
-        InvalidTransaction, TransactionLongevity, TransactionPriority, TransactionSource, TransactionValidityError,
-    },
+    transaction_validity::{InvalidTransaction, TransactionLongevity, TransactionSource, TransactionValidityError},
     DispatchResult, Perbill, Weight,
 };
 
-/// The priority of free calls within the allowance of their host: above any tip that a sane sender pays, below operational
-/// calls. With the priority 0 that no fee buys they would wait behind every paying transaction, and whoever filled blocks
-/// with those could make hosts miss their time limits. The node's author knows free calls by it (`author_pool.rs`), and leaves
-/// those beyond their share in the pool, so that it still tries the others.
-pub const FREE_PRIORITY: TransactionPriority = TransactionPriority::MAX / 2;
 /// The number of blocks after which a free call leaves the pool.
 pub const FREE_LONGEVITY: TransactionLongevity = 32;
 /// The part of a block's weight that free calls may use together. Those beyond it wait for the next block.

@@ -11,10 +11,11 @@ use frame_support::{
 };
 use gantry_primitives::{registration::registration_message, Ask, HardwareSpec, Tier};
 use gantry_runtime::{
-    charging::{FREE_LONGEVITY, FREE_PRIORITY, FREE_SHARE},
+    charging::{FREE_LONGEVITY, FREE_SHARE},
     genesis, AccountId, Balances, Executive, Hosts, Runtime, RuntimeCall, RuntimeOrigin, Session, System, Timestamp,
     UncheckedExtrinsic, EXISTENTIAL_DEPOSIT, GTY,
 };
+use gantry_runtime_api::FREE_PRIORITY;
 use sp_core::{ed25519, Pair};
 use sp_keyring::Sr25519Keyring;
 use sp_runtime::{

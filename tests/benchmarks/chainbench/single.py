@@ -59,8 +59,8 @@ _MARGIN_SLOTS = 4
 # Tasks that go through their lives by single extrinsics, to see what one costs.
 _TRACED = 32
 _CHECKS = "substrate_sub_txpool_validations_finished"
-# Tasks of a node in which its pool checks extrinsics; the last two with a pool of the type single-state.
-CHECKERS = ("transaction-checks-0", "transaction-checks-1", "transaction-pool-task-0", "transaction-pool-task-1")
+# Tasks of a node in which its pool validates extrinsics; the last two with a pool of the type single-state.
+CHECKERS = ("transaction-validation-0", "transaction-validation-1", "transaction-pool-task-0", "transaction-pool-task-1")
 
 
 @dataclass(frozen=True, slots=True)

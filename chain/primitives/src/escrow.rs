@@ -87,7 +87,7 @@ impl Escrow {
     }
 
     /// As [`Self::stop`] by the unit, but for the time in milliseconds that the host measured, at most for the time
-    /// that has passed. Downtime is billed, because the result is there.
+    /// that has passed. Downtime is billed, because the host has delivered the result.
     pub fn stop_measured(&mut self, now: Moment, measured_ms: u64) {
         self.accrued = self.compute_owed(Billing::ByUnit, self.passed_ms(now).min(measured_ms));
         self.since = None;

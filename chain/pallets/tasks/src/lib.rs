@@ -725,7 +725,7 @@ pub mod pallet {
         TooManyAttempts,
         /// This host has refused a pod of the task, or has not started it in time.
         HostRefusedTask,
-        /// The host asks for more than the rate with which the pod was to be placed there.
+        /// The host's price is above the rate that the placement names.
         RateAbovePlan,
         /// The account has left the schedulers, and its bond is held until the unbonding period is over.
         StillUnbonding,
@@ -735,7 +735,7 @@ pub mod pallet {
         NoticeTooSoon,
         /// A task that would be preempted has no pod on the hosts of the placement.
         VictimElsewhere,
-        /// The queued task fits there without preemption.
+        /// The queued task fits on these hosts without preemption.
         FitsWithoutVictims,
         /// The unbonding period of schedulers is longer than a year.
         SchedulerUnbondingTooLong,
@@ -767,8 +767,8 @@ pub mod pallet {
 
     #[pallet::call]
     impl<T: Config> Pallet<T> {
-        /// Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
-        /// its pods may cost must be there, too.
+        /// Submit a task. Deposits are held for its manifest until it is final and for its record until it is pruned.
+        /// The tenant must also have the coins for what its pods may cost.
         #[pallet::call_index(0)]
         #[pallet::weight(<T as Config>::WeightInfo::submit(manifest.len() as u32))]
         pub fn submit(origin: OriginFor<T>, spec: TaskSpec, manifest: Manifest) -> DispatchResult {

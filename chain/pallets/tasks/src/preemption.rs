@@ -1,7 +1,7 @@
 //! Preemption: running spot tasks are evicted, after a notice, for a queued task of higher priority.
 //!
-//! A notice names the hosts of the queued task. It is given only if the pods fit there after the victims are evicted,
-//! and not before. The victims are evicted only by the call that assigns the queued task there.
+//! A notice names the hosts of the queued task. It is given only if the pods fit on them after the victims are
+//! evicted, and not before. The victims are evicted only by the call that assigns the queued task to these hosts.
 
 use frame_support::{
     dispatch::WithPostDispatchInfo,

@@ -142,7 +142,7 @@ pub mod pallet {
     #[pallet::storage]
     pub type RetryEnds<T: Config> = StorageValue<_, QueueEnds, ValueQuery>;
 
-    /// The randomness that was there when a block began, and that block's number. Kept while a matter waits for a seed,
+    /// The randomness at the beginning of a block, and that block's number. Stored while a matter waits for a seed,
     /// to tell randomness of the block before from older.
     #[pallet::storage]
     pub type SeenRandomness<T: Config> = StorageValue<_, (H256, u32)>;
@@ -518,7 +518,7 @@ pub mod pallet {
         AlreadyBonded,
         /// A host's account cannot be a verifier.
         HostCannotVerify,
-        /// There are as many verifiers as there may be.
+        /// The number of verifiers is at its limit.
         TooManyVerifiers,
         /// The caller cannot pay the bond of a verifier.
         CannotPayBond,
@@ -528,7 +528,7 @@ pub mod pallet {
         OnDuty,
         /// The caller is neither a verifier nor the provider of the host, and names no lease.
         NotVerifierNorProvider,
-        /// The host is not there, or may not be challenged in its status.
+        /// The host is not registered, or cannot be challenged in its status.
         HostNotListed,
         /// The host has no such device.
         NoSuchDevice,

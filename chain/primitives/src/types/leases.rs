@@ -184,15 +184,15 @@ pub struct Lease {
 }
 
 /// A host that was named in advance for the pod of a lease. No resources are allocated, and it costs nothing, until the
-/// pod migrates there.
+/// pod migrates to it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct StandbyPlace {
     /// The host.
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
-    /// The rate of the pod there in base units per hour when the standby was named. At a higher rate the pod does not
-    /// migrate there.
+    /// The pod's rate on this host in base units per hour when the standby was named. At a higher rate the pod does not
+    /// migrate to it.
     #[codec(compact)]
     pub rate_per_hour: Balance,
 }

@@ -472,7 +472,7 @@ pub struct TaskRecord {
     /// Its leases in the order of the pods: the live ones, and those that ended and were not replaced.
     pub leases: UpTo<Lease, MAX_PODS>,
     /// The last checkpoint of each pod that has one, in the order of the pods. They outlive leases: the pod continues
-    /// from there on its next host.
+    /// from its checkpoint on its next host.
     pub checkpoints: UpTo<PodCheckpoint, MAX_PODS>,
 }
 
@@ -545,7 +545,7 @@ pub struct PodPlacement {
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
-    /// The rate of the pod there in base units per hour, as the scheduler saw it. At a higher rate it is not assigned.
+    /// The pod's rate on this host in base units per hour, as the scheduler saw it. At a higher rate it is not assigned.
     #[codec(compact)]
     pub rate_per_hour: Balance,
 }

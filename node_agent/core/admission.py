@@ -87,7 +87,7 @@ def admit_parsed(host: LocalHost, lease: HostLease, manifest: Manifest) -> PodSp
         checkpoint_signal=manifest.spot.checkpoint_signal if manifest.spot is not None else None,
         account=lease.tenant,
         registry_login=manifest.registry_login,
-        may_be_told=manifest.spot is not None or lease.kind is not TaskKind.JOB or manifest.survival != "restart",
+        receives_notices=manifest.spot is not None or lease.kind is not TaskKind.JOB or manifest.survival != "restart",
         is_replica=lease.redundant,
     )
 

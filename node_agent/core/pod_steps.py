@@ -97,7 +97,7 @@ def with_notice_end(lease: HostLease, now_ms: int, before: HostLease | None = No
 
 def write_notice(pod: Pod) -> list[cmd.Command]:
     """Tell the containers until when they may run, or that they need not leave."""
-    if pod.spec is None or not pod.spec.may_be_told:
+    if pod.spec is None or not pod.spec.receives_notices:
         return []
     return [cmd.WriteNotice(pod.lease.number, pod.lease.notice_ends_ms)]
 

@@ -234,7 +234,7 @@ class PodSpec:
     checkpoint: CheckpointSpec | None = None
     checkpoint_signal: str | None = None
     """Signal to containers that have to leave; None: no signal."""
-    may_be_told: bool = False
+    receives_notices: bool = False
     """The pod may be preempted or moved; then its containers find a notice with the time."""
     account: str = ""
     """The account that pays; "" if unknown."""

@@ -86,7 +86,7 @@ async def submit_version(
 
 
 class RollingUpdate:
-    """One update. `tell` receives progress messages. Once `_failed` is set, it rolls back."""
+    """One update. `notify` receives progress messages. Once `_failed` is set, it rolls back."""
 
     def __init__(
         self,

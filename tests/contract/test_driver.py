@@ -127,7 +127,7 @@ async def test_a_signal_reaches_the_pods_containers_and_no_others(setup):
 
 
 async def test_who_has_to_leave_finds_until_when_and_who_need_not_finds_nothing(setup):
-    first, second = (dataclasses.replace(setup.pod(case.TOLD), may_be_told=True) for _ in range(2))
+    first, second = (dataclasses.replace(setup.pod(case.TOLD), receives_notices=True) for _ in range(2))
     handles = [await case.up(setup.driver, spec) for spec in (first, second)]
     await setup.driver.set_notice(first.lease, b"soon")
     assert (await case.ended(setup.driver, handles[0])).exit_code == 0

@@ -278,7 +278,7 @@ async def test_programs_read_the_notice_of_their_container_and_cannot_change_it(
     run = TmpfsMount("/run", "mode=1777")
     async with docker_driver(tmp_path, files=FileStore(tmp_path / "agent")) as driver:
         for options in ({"user": "65534:65534", "read_only": True}, {"user": "0", "tmpfs": (run,)}):
-            spec = dataclasses.replace(case.pod(("sh", "-c", script), shell_image, **options), may_be_told=True)
+            spec = dataclasses.replace(case.pod(("sh", "-c", script), shell_image, **options), receives_notices=True)
             handle = await case.up(driver, spec)
             await driver.set_notice(spec.lease, b"soon\n")
             await case.ended(driver, handle)

@@ -154,7 +154,7 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     lease, pod, attempt = (0, 0, 0) if spec.is_replica else (spec.lease, spec.pod, spec.attempt)
     return (
         dict(container.service.environment)
-        | ({"GANTRY_NOTICE": NOTICE} if spec.may_be_told else {})
+        | ({"GANTRY_NOTICE": NOTICE} if spec.receives_notices else {})
         | ({"GANTRY_GPU_SHARE": f"{container.gpu_milli / WHOLE_GPU:g}"} if container.has_share else {})
         | {
             "GANTRY_LEASE": str(lease),

@@ -33,17 +33,17 @@ _Ask = Callable[[int, str | None], Awaitable[tuple[Session, Answer]]]
 """(offset, SHA-256 of the bytes before it): requests the rest."""
 
 
-async def get(client: HostClient, lease: int, path: str, service: str | None, part: Path, tell: Progress) -> None:
+async def get(client: HostClient, lease: int, path: str, service: str | None, part: Path, report: Progress) -> None:
     """Fetch a file or folder of a pod as a tar stream into the file `part`, from where an earlier attempt ended.
 
     Raises HostRefused, HostUnreachable (the bytes so far stay in `part`), :class:`HostMisbehaved`.
     """
-    await _get(lambda offset, before: client.get(lease, GetArgs(path, service, offset, before)), path, part, tell)
+    await _get(lambda offset, before: client.get(lease, GetArgs(path, service, offset, before)), path, part, report)
 
 
-async def get_image(client: HostClient, lease: int, name: str, part: Path, tell: Progress) -> None:
+async def get_image(client: HostClient, lease: int, name: str, part: Path, report: Progress) -> None:
     """Fetch a snapshot of a rental as an image archive, as :func:`get`."""
-    await _get(lambda offset, before: client.image(lease, ImageArgs(name, offset, before)), name, part, tell)
+    await _get(lambda offset, before: client.image(lease, ImageArgs(name, offset, before)), name, part, report)
 
 
 async def get_checkpoint(client: HostClient, lease: int, file: bytes, size: int, part: Path) -> None:
@@ -60,12 +60,12 @@ async def get_checkpoint(client: HostClient, lease: int, file: bytes, size: int,
     await _get(ask, f"checkpoint {file.hex()}", part, within)
 
 
-async def _get(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
+async def _get(ask: _Ask, what: str, part: Path, report: Progress) -> None:
     tries = 0
     while True:
         start = _size(part)
         try:
-            return await _get_once(ask, what, part, tell)
+            return await _get_once(ask, what, part, report)
         except HostRefused as no:
             if no.refusal.code is not Code.CHANGED or not start:
                 raise
@@ -77,7 +77,7 @@ async def _get(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
             await asyncio.sleep(PAUSE_S)
 
 
-async def _get_once(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
+async def _get_once(ask: _Ask, what: str, part: Path, report: Progress) -> None:
     digest, offset = await asyncio.to_thread(_hash_file, part)
     before = digest.hexdigest() if offset else None
     session, _ = await ask(offset, before)
@@ -93,7 +93,7 @@ async def _get_once(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
                     digest.update(data)
                     file.write(data)
                     offset += len(data)
-                    tell(offset, None)
+                    report(offset, None)
     finally:
         session.drop()
     if said is None or said.digest != digest.digest() or said.size != offset:
@@ -102,7 +102,7 @@ async def _get_once(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
 
 
 async def put(
-    client: HostClient, lease: int, folder: str, service: str | None, packing: Packing, tell: Progress
+    client: HostClient, lease: int, folder: str, service: str | None, packing: Packing, report: Progress
 ) -> None:
     """Send packed files into a folder of a pod, from where an earlier attempt ended.
 
@@ -116,7 +116,7 @@ async def put(
             session, answer = await client.put(lease, PutArgs(folder, upload, packing.size, service, fresh))
             held = answer.held or 0
             tries, most = (0, held) if held > most else (tries, most)
-            if await _put_once(session, packing, held, answer.digest, tell):
+            if await _put_once(session, packing, held, answer.digest, report):
                 return
             fresh = True
         except HostUnreachable:
@@ -126,7 +126,7 @@ async def put(
             await asyncio.sleep(PAUSE_S)
 
 
-async def _put_once(session: Session, packing: Packing, held: int, before: bytes | None, tell: Progress) -> bool:
+async def _put_once(session: Session, packing: Packing, held: int, before: bytes | None, report: Progress) -> bool:
     """Send the rest; False where the host has the beginning of something else."""
     stream = _Stream(packing)
     try:
@@ -134,7 +134,7 @@ async def _put_once(session: Session, packing: Packing, held: int, before: bytes
             return False
         while data := await asyncio.to_thread(stream.next):
             await session.write(data)
-            tell(stream.at, packing.size)
+            report(stream.at, packing.size)
         await session.say(Control(size=stream.at, digest=stream.digest.digest()))
         session.end()
         await finished(session)

@@ -106,8 +106,8 @@ class GatewayRegistration:
 
     def _note_loss(self, why: str) -> None:
         # One warning for each time that it was registered.
-        tell = log.warning if self.registered.is_set() or self._problem == "not tried yet" else log.debug
-        tell("gateway %s: %s; trying again", self._gateway.text, why)
+        log_problem = log.warning if self.registered.is_set() or self._problem == "not tried yet" else log.debug
+        log_problem("gateway %s: %s; trying again", self._gateway.text, why)
         self._problem = why
         self.registered.clear()
 

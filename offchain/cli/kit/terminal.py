@@ -68,7 +68,7 @@ def raw() -> Iterator[None]:
 
 @contextlib.contextmanager
 def on_resize(callback: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` when the size of the window changes."""
+    """Call `callback` when the size of the window changes."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGWINCH, callback)
     try:

@@ -157,7 +157,7 @@ def _print_history(
 async def read_blocks(
     chain: ChainPort, first: int, last: int, notify: Callable[[str], None] = lambda _: None
 ) -> AsyncGenerator[Block, None]:
-    """Yield final blocks in order, fetching the next ones ahead. `tell` receives progress messages."""
+    """Yield final blocks in order, fetching the next ones ahead. `notify` receives progress messages."""
     ahead: deque[asyncio.Task[Block]] = deque()
     upcoming = first
     try:

@@ -41,12 +41,12 @@ class _Links(NamedTuple):
     devices: Ints32
     """[pod]: as bits."""
     request: Ints32
-    """[pod]: a row of :class:`_Requests`."""
+    """[pod]: a row of :class:`_RequestColumns`."""
     state: States
     """[pod]"""
 
 
-class _Requests(NamedTuple):
+class _RequestColumns(NamedTuple):
     """The columns of :class:`KernelRequest`, [request]: compiled loops cannot read a list of requests.
 
     Only what an allocation needs; the number of devices is in :attr:`_Links.devices`. Equal requests are stored once.
@@ -166,7 +166,7 @@ def _grown(column: npt.NDArray[Any], count: int, of: int = 0) -> npt.NDArray[Any
     return column if count <= len(column) else resized(column, max(count, 2 * len(column)), of)
 
 
-def _request_columns(shapes: Sequence[PodShape], cluster: Cluster) -> _Requests:
+def _request_columns(shapes: Sequence[PodShape], cluster: Cluster) -> _RequestColumns:
     known: dict[tuple[object, ...], Bools] = {}
     accounts = {"": 0}
     accepts = np.zeros((len(shapes), len(cluster.classes)), dtype=np.bool_)
@@ -175,7 +175,7 @@ def _request_columns(shapes: Sequence[PodShape], cluster: Cluster) -> _Requests:
         if rule not in known:
             known[rule] = cluster.accepts(one)
         accepts[number] = known[rule]
-    return _Requests(
+    return _RequestColumns(
         np.array([one.cpu_milli for one in shapes], dtype=np.int64),
         np.array([one.memory_mib for one in shapes], dtype=np.int64),
         np.array([one.disk_gib for one in shapes], dtype=np.int64),
@@ -217,7 +217,7 @@ def _assumed_on(rows: Ints, links: _Links) -> tuple[Ints, Ints]:
 
 
 @compiled
-def _allocate(rows: Ints, links: _Links, requests: _Requests, free: HostColumns, short: Bools) -> int:
+def _allocate(rows: Ints, links: _Links, requests: _RequestColumns, free: HostColumns, short: Bools) -> int:
     """Allocate where all pods fit, else mark the host as `short`. Return the thousandths of devices in all.
 
     As free resources only fall, all pods fit one after the other, in any order, if nothing is below zero at the end and
@@ -292,7 +292,7 @@ def _is_owner(owner: int, account: int) -> bool:
 
 @compiled
 def _allocate_each(
-    rows: Ints, pods: Ints, links: _Links, requests: _Requests, free: HostColumns, allocated: Bools
+    rows: Ints, pods: Ints, links: _Links, requests: _RequestColumns, free: HostColumns, allocated: Bools
 ) -> int:
     """Mark the pods that fit in `allocated`. Return their thousandths of devices in all."""
     owners = np.zeros(MAX_DEVICES, dtype=np.int64)

@@ -64,8 +64,9 @@ def main() -> int:
         return 1
     if not options.no_record and figures:
         record(figures, (before, pace()))
+    table = sys.stderr if options.json else sys.stdout
     for line in [*(_line(figure) for figure in figures), *lines]:
-        sys.stdout.write(f"{line}\n")
+        table.write(f"{line}\n")
     if options.json:
         sys.stdout.write(json.dumps(facts) + "\n")
     return 1 if facts.get("said") else 0

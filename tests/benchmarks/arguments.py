@@ -37,7 +37,7 @@ def read_arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an 
 
     def add(name: str, about: str, more: str) -> argparse.ArgumentParser:
         one = benchmarks.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}. {more}")
-        one.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
+        one.add_argument("--json", action="store_true", help="print one JSON object, and the table on standard error")
         one.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
         return one
 

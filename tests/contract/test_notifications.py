@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import json
+import socket
 
 import aiohttp
 import pytest
@@ -16,6 +17,7 @@ from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, Mention
 from offchain.indexer.tables import TABLES
 from offchain.schema.durations import HOUR_MS
 from offchain.services.notifications.alerts import AlertReceiver
+from offchain.services.notifications.notices import notice_of_test
 from offchain.services.notifications.sending import (
     NOTICE_ID,
     SIGNATURE,
@@ -161,7 +163,23 @@ async def test_redirects_are_not_followed(chain, receiver):
         chain.emit(ended(chain))
         await notifier.step(1000)
     assert len(receiver.got) == 1
-    assert [row.attempts for row in chain.db.rows(DeliveryRow)] == [1]
+    assert [(row.attempts, row.failure) for row in chain.db.rows(DeliveryRow)] == [
+        (1, "the receiver answered with status 307")
+    ]
+
+
+async def test_a_test_notice_of_a_gateway_is_signed_and_delivered_whatever_the_topics_are(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url, topics="pod_moved")
+    notice, body = notice_of_test(chain.tenant, "0" * 16, 1)
+    with chain.db.transaction():
+        chain.db.insert(DeliveryRow, [DeliveryRow("0" * 16, notice, 1, 0, body)])
+    async with notifying(chain) as notifier:
+        await notifier.step(1000)
+    ((headers, got),) = receiver.got
+    time_s = int(headers[SIGNATURE].partition(",")[0].removeprefix("t="))
+    assert (got.decode(), headers[NOTICE_ID]) == (body, notice)
+    assert headers[SIGNATURE] == signature("key", got, time_s)
+    assert chain.db.rows(DeliveryRow) == []
 
 
 async def test_a_notice_survives_a_restart_before_its_delivery(chain, receiver):
@@ -350,9 +368,24 @@ async def test_private_addresses_are_not_connected_to(receiver):
     port = receiver.url.rpartition(":")[2]
     for url in (receiver.url, f"http://hooks.example.org:{port}/", f"http://[::ffff:127.0.0.1]:{port}/"):
         async with WebhookSender(resolver=lambda: OneAddress("127.0.0.1")) as hooks:
-            with pytest.raises(NotDelivered):
+            with pytest.raises(NotDelivered, match="the host has no public address"):
                 await hooks.send(url, "key", "id", "{}")
     assert receiver.got == []
+
+
+async def test_a_failure_names_its_cause():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # and does not listen
+        port = bound.getsockname()[1]
+        async with WebhookSender(public_only=False) as hooks:
+            with pytest.raises(NotDelivered, match="the receiver cannot be connected to"):
+                await hooks.send(f"http://127.0.0.1:{port}/", "key", "id", "{}")
+
+
+async def test_a_server_without_tls_is_named_as_the_cause(receiver):
+    async with WebhookSender(public_only=False) as hooks:
+        with pytest.raises(NotDelivered, match="TLS failed"):
+            await hooks.send(receiver.url.replace("http:", "https:"), "key", "id", "{}")
 
 
 async def test_a_receiver_that_does_not_answer_is_left():
@@ -368,7 +401,7 @@ async def test_a_receiver_that_does_not_answer_is_left():
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with WebhookSender(public_only=False, timeout_s=0.2) as hooks:
-        with pytest.raises(NotDelivered):
+        with pytest.raises(NotDelivered, match=r"the receiver did not answer within 0\.2 s"):
             await hooks.send(url, "key", "id", "{}")
     await left.wait()
     server.close()

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from test_api import assert_escrows_agree
 from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, submitted
 
 from offchain.adapters.chain.submit_once import submit_once
@@ -80,6 +81,8 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
 
     # Stopped and started, the machine has all it had.
     assert (await act(net, "suspend", task))["leases"][0]["state"] == "Suspended"
+    tenant = (await net.task(task)).record.tenant
+    assert task in {one["task"] for one in await assert_escrows_agree(net, tenant)}
     resumed = await act(net, "resume", task)
     assert resumed["leases"][0]["state"] == "Active"
     look = "cat note /opt/tool"
@@ -121,6 +124,12 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
     await keep_shortly()
     since = (await net.chain.best_head()).number
     await net.each_block(lambda: _state(net, again, "Purged"), "the rental to expire and its data to be deleted")
+
+
+    async def nothing_held() -> bool:
+        return {task, again}.isdisjoint(one["task"] for one in await assert_escrows_agree(net, tenant))
+
+    await net.each_block(nothing_held, "the coins of both rentals to be released")
 
     # The chain has the receipt of the deletion, and the engine nothing.
     receipt = await _receipt(net, again, since)

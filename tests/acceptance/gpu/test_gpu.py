@@ -5,7 +5,7 @@ import csv
 import json
 import subprocess
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -75,7 +75,7 @@ def test_a_program_shows_in_the_readings_of_its_gpu(gpus, cuda_check):
 def test_the_counters_of_links_are_those_of_nvidia_smi(gpus):
     whole = [one.device.uuid for one in gpus if not one.device.mig]
     done = subprocess.run(["nvidia-smi", "-q", "-x"], capture_output=True, text=True, check=True)
-    said = {one.findtext("uuid"): one for one in ElementTree.fromstring(done.stdout).iter("gpu")}  # noqa: S314  (ours)
+    said = {one.findtext("uuid"): one for one in ET.fromstring(done.stdout).iter("gpu")}  # noqa: S314  (ours)
     with contextlib.closing(DeviceReader()) as reader:
         found = reader.read(whole)
     for uuid in whole:

@@ -67,9 +67,9 @@ def test_the_wheel_has_the_console_and_not_its_sources(built: tuple[Path, Path])
 
 
 def test_an_installed_wheel_offers_the_templates_of_a_clone(folder: Path, python: Path):
-    done = subprocess.run(
-        [str(python), "-c", TEMPLATES], check=False, capture_output=True, text=True, env={**os.environ, **BARE}, cwd=folder
-    )
+    env = {**os.environ, **BARE}
+    command = [str(python), "-c", TEMPLATES]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, cwd=folder)
     assert done.returncode == 0, done.stderr
     where, offered = json.loads(done.stdout)
     assert Path(where).is_relative_to(folder / "bare"), where

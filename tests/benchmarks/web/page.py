@@ -43,7 +43,7 @@ _USABLE: Final = """
       look();
     })
 """
-"""Milliseconds until then, and the bytes that were transferred: headers and compressed bodies, answers of the API too."""
+"""Milliseconds until then, and the bytes that were received: headers and compressed bodies, also of the API."""
 
 
 def measure() -> list[Figure]:
@@ -106,9 +106,7 @@ async def _load(browser: _Browser, url: str) -> tuple[float, float]:
     await browser.call("Page.enable", session)
     await browser.call("Page.addScriptToEvaluateOnNewDocument", session, source=_NOTE_USABLE)
     await browser.call("Page.navigate", session, url=url)
-    found = await browser.call(
-        "Runtime.evaluate", session, expression=_USABLE, awaitPromise=True, returnByValue=True
-    )
+    found = await browser.call("Runtime.evaluate", session, expression=_USABLE, awaitPromise=True, returnByValue=True)
     await browser.call("Target.disposeBrowserContext", browserContextId=context["browserContextId"])
     ms, size = found["result"]["value"]
     return float(ms), float(size)

@@ -19,7 +19,19 @@ def read(*uuids):
 
 
 def test_everything_that_a_driver_has_is_read(nvidia):
-    nvidia([StubGpu("GPU-0", vram_mib=81_559, busy_percent=75, used_mib=1_000, uncorrected=2, sensors=SENSORS, counters=COUNTERS)])
+    nvidia(
+        [
+            StubGpu(
+                "GPU-0",
+                vram_mib=81_559,
+                busy_percent=75,
+                used_mib=1_000,
+                uncorrected=2,
+                sensors=SENSORS,
+                counters=COUNTERS,
+            )
+        ]
+    )
     assert read("GPU-0") == {
         "GPU-0": DeviceReading(
             utilisation_percent=75,

@@ -32,7 +32,12 @@ export function EscrowTable(props: {
           { title: "Lease", cell: (row) => <a href={`/leases/${row.lease}`}>{row.lease}</a> },
           { title: "State", cell: (row) => <Status phrase={leasePhrase(row.state, row.reason)} /> },
           { title: "Host", minor: true, cell: (row) => <Address account={row.host} kind="host" /> },
-          { title: "Rate per hour", right: true, minor: true, cell: (row) => <Amount value={row.rate_per_hour} digits={4} /> },
+          {
+            title: "Rate per hour",
+            right: true,
+            minor: true,
+            cell: (row) => <Amount value={row.rate_per_hour} digits={4} />,
+          },
           { title: "Deposited", right: true, minor: true, cell: (row) => <Amount value={row.deposited} digits={4} /> },
           { title: "Paid", right: true, minor: true, cell: (row) => <Amount value={row.paid} digits={4} /> },
           { title: "On hold", right: true, cell: (row) => <Amount value={row.held} digits={6} /> },

@@ -41,7 +41,11 @@ function WebhookSection() {
     );
   };
   const add = async (body: { url: string; topics: string[] }): Promise<boolean> =>
-    attempt(request<ResourceAnswer<NewWebhook>>("/v1/notifications", { method: "POST", body }).then(({ data }) => setMade(data)));
+    attempt(
+      request<ResourceAnswer<NewWebhook>>("/v1/notifications", { method: "POST", body }).then(({ data }) =>
+        setMade(data),
+      ),
+    );
   const test = (id: string): void => {
     setTested(null);
     void attempt(request("/v1/notifications/test", { method: "POST", body: { id } })).then((sent) => {
@@ -56,7 +60,9 @@ function WebhookSection() {
   return (
     <section class="stack">
       <h2>Webhooks</h2>
-      <p class="muted">The network's notifier posts a signed notice to each URL when something happens to your leases and hosts.</p>
+      <p class="muted">
+        The network's notifier posts a signed notice to each URL when something happens to your leases and hosts.
+      </p>
       {problem !== null && <ProblemNotice problem={problem} />}
       {made !== null && (
         <div class="notice notice-good" role="status">

@@ -18,7 +18,7 @@ def test_the_site_is_built_with_its_references_and_nothing_on_it_is_broken(tmp_p
     done = build(ROOT, tmp_path / "site")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "WARNING" not in done.stdout + done.stderr
-    for page in ("index.html", "quickstart-tenant.html", "adr/README.html", "runbook/agent.html"):
+    for page in ("index.html", "quickstart-tenant.html", "adr/index.html", "runbook/agent.html"):
         assert (tmp_path / "site" / page).is_file(), page
     reference = {name: tmp_path / "site" / "reference" / f"{name}.html" for name in ("api", "cli", "manifest")}
     assert "/v1/accounts/{account}/escrows" in reference["api"].read_text(encoding="utf-8")

@@ -1,15 +1,11 @@
 """Notices from events to a real HTTP server and a real mail server, on SQLite and PostgreSQL."""
 
-import asyncio
 import contextlib
 import io
 import json
-import socket
 
 import aiohttp
 import pytest
-from aiohttp import web
-from aiohttp.abc import AbstractResolver
 from sqlalchemy import delete
 
 from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
@@ -22,7 +18,6 @@ from offchain.services.notifications.sending import (
     NOTICE_ID,
     SIGNATURE,
     MailSender,
-    NotDelivered,
     SmtpSettings,
     WebhookSender,
     signature,
@@ -32,29 +27,13 @@ from offchain.services.notifications.store import FIRST_RETRY_MS, MOST_ATTEMPTS,
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 from tests.support.smtp_server import mail_server
-
-
-class Receiver:
-    """A web server that keeps what is posted to it."""
-
-    def __init__(self):
-        self.status, self.got, self.url = 200, [], ""
-
-    async def post(self, request):
-        self.got.append((request.headers, await request.read()))
-        return web.Response(status=self.status, headers={"Location": self.url + "/other"})
+from tests.support.webhook_receiver import webhook_receiver
 
 
 @pytest.fixture
 async def receiver():
-    made, app = Receiver(), web.Application()
-    app.router.add_route("*", "/{rest:.*}", made.post)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield made
-    await runner.cleanup()
+    async with webhook_receiver() as made:
+        yield made
 
 
 class Chain:
@@ -349,59 +328,3 @@ async def test_a_removed_webhook_gets_nothing(chain, receiver):
         await notifier.step(1000)
     assert receiver.got == []
     assert chain.db.rows(DeliveryRow) == []
-
-
-class OneAddress(AbstractResolver):
-    """Says that each name has this address."""
-
-    def __init__(self, address):
-        self.address = address
-
-    async def resolve(self, host, port=0, family=0):  # noqa: ARG002  (aiohttp's signature)
-        return [{"hostname": host, "host": self.address, "port": port, "family": 2, "proto": 0, "flags": 0}]
-
-    async def close(self):
-        pass
-
-
-async def test_private_addresses_are_not_connected_to(receiver):
-    port = receiver.url.rpartition(":")[2]
-    for url in (receiver.url, f"http://hooks.example.org:{port}/", f"http://[::ffff:127.0.0.1]:{port}/"):
-        async with WebhookSender(resolver=lambda: OneAddress("127.0.0.1")) as hooks:
-            with pytest.raises(NotDelivered, match="the host has no public address"):
-                await hooks.send(url, "key", "id", "{}")
-    assert receiver.got == []
-
-
-async def test_a_failure_names_its_cause():
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))  # and does not listen
-        port = bound.getsockname()[1]
-        async with WebhookSender(public_only=False) as hooks:
-            with pytest.raises(NotDelivered, match="the receiver cannot be connected to"):
-                await hooks.send(f"http://127.0.0.1:{port}/", "key", "id", "{}")
-
-
-async def test_a_server_without_tls_is_named_as_the_cause(receiver):
-    async with WebhookSender(public_only=False) as hooks:
-        with pytest.raises(NotDelivered, match="TLS failed"):
-            await hooks.send(receiver.url.replace("http:", "https:"), "key", "id", "{}")
-
-
-async def test_a_receiver_that_does_not_answer_is_left():
-    left = asyncio.Event()
-
-    async def silent(reader, writer):
-        assert await reader.readline()
-        while await reader.readline():
-            pass
-        writer.close()
-        left.set()
-
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with WebhookSender(public_only=False, timeout_s=0.2) as hooks:
-        with pytest.raises(NotDelivered, match=r"the receiver did not answer within 0\.2 s"):
-            await hooks.send(url, "key", "id", "{}")
-    await left.wait()
-    server.close()

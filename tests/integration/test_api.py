@@ -89,8 +89,8 @@ async def test_offers_are_the_hosts_of_the_chain(net: Net) -> None:
 async def test_escrows_are_what_the_chain_has_on_hold_for_leases(net: Net, pods: Pods) -> None:
     task = await net.submit_until_signal()
     await net.until(task, {"Running"})
-    (lease,) = await net.leases(task)
-    tenant = (await net.task(task)).record.tenant
+    found = await net.task(task)
+    (lease,), tenant = found.leases, found.record.tenant
 
     async def held() -> list[Any]:
         return [one for one in await assert_escrows_agree(net, tenant) if one["task"] == task]
@@ -99,7 +99,7 @@ async def test_escrows_are_what_the_chain_has_on_hold_for_leases(net: Net, pods:
         return [one for one in await held() if one["state"] == "Active"]
 
     (running,) = await net.each_block(active, f"an active lease of task {task} in the index")
-    assert (running["lease"], running["held"]) == (str(lease.id), str(lease.escrow.deposit))
+    assert (running["lease"], running["held"]) == (str(lease.id), str(lease.record.escrow.deposit))
     await net.end_pod(task, pods)
     await net.until(task, {"Settled"})
     await net.story(task)

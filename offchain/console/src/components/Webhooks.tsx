@@ -13,6 +13,8 @@ import { Copy, Status, Time } from "./parts.tsx";
 const LOOK_AGAIN_MS = 2_000;
 /** A webhook is tested within seconds; slower ones are seen with the next visit. */
 const MOST_LOOKS = 60;
+/** Topics that are chosen at first; the others are for providers. */
+const OF_TENANTS = /^(lease|pod|data)_/;
 
 export function Webhooks(props: { session: Session | null }) {
   if (props.session === null) {
@@ -144,7 +146,7 @@ function WebhookTable(props: {
       keyOf={(row) => row.id}
       columns={[
         { title: "URL", cell: (row) => <code>{row.url}</code> },
-        { title: "Notices", cell: (row) => row.topics.map(topicText).join("; ") },
+        { title: "Notices", minor: true, cell: (row) => row.topics.map(topicText).join("; ") },
         {
           title: "Delivery",
           cell: (row) => (
@@ -196,7 +198,7 @@ function NewWebhookForm(props: { add: (body: { url: string; topics: string[] }) 
         <legend>Notify of</legend>
         {Object.entries(TOPICS).map(([topic, text]) => (
           <label class="field-inline" key={topic}>
-            <input type="checkbox" name="topics" value={topic} defaultChecked={!topic.startsWith("host_")} /> {text}
+            <input type="checkbox" name="topics" value={topic} defaultChecked={OF_TENANTS.test(topic)} /> {text}
           </label>
         ))}
       </fieldset>

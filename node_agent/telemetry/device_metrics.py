@@ -22,8 +22,8 @@ def _gauge(name: str, meaning: str, *labels: str) -> MetricDefinition:
     return MetricDefinition(f"gantry_device_{name}", "gauge", meaning, (*_DEVICE, *labels))
 
 
-def _counter(name: str, meaning: str) -> MetricDefinition:
-    return MetricDefinition(f"gantry_device_{name}_total", "counter", meaning, _DEVICE)
+def _counter(name: str, meaning: str, *labels: str) -> MetricDefinition:
+    return MetricDefinition(f"gantry_device_{name}_total", "counter", meaning, (*_DEVICE, *labels))
 
 
 INFO: Final = _gauge("info", "1, with the model of the device and whether it is simulated.", "model", "simulated")
@@ -31,6 +31,7 @@ HEALTHY: Final = _gauge("healthy", "Whether the device may take work.")
 XID_ERRORS: Final = _counter("xid_errors", "XID errors of the NVIDIA driver since the agent started.")
 LAST_XID: Final = _gauge("last_xid", "Code of the last XID error since the agent started; 0: none.")
 THROTTLED: Final = _gauge("throttled", "Whether the clocks are lowered now for this reason.", "reason")
+NVLINK_ERROR: Final = _counter("nvlink_errors", "Errors of all NVLink links since the driver was loaded.", "kind")
 VALUES: Final[Mapping[MetricDefinition, Callable[[DeviceReading], float | None]]] = {
     _gauge("utilisation_percent", "Share of time in which the device worked."): lambda one: one.utilisation_percent,
     _gauge("memory_used_bytes", "Memory in use."): lambda one: one.memory_used_bytes,
@@ -47,7 +48,16 @@ VALUES: Final[Mapping[MetricDefinition, Callable[[DeviceReading], float | None]]
     _gauge("pcie_transmit_bytes_per_second", "PCIe traffic from the device, over the last 20 ms."): lambda one: (
         one.pcie_sent_bytes_per_s
     ),
+    _counter("pcie_replays", "Packets that were sent again by PCIe since the driver was loaded."): lambda one: (
+        one.pcie_replays
+    ),
     _gauge("nvlinks_active", "Active NVLink links."): lambda one: one.nvlinks_active,
+    _counter("nvlink_receive_bytes", "Data received by all NVLink links since the driver was loaded."): lambda one: (
+        one.nvlink_received_bytes
+    ),
+    _counter("nvlink_transmit_bytes", "Data sent by all NVLink links since the driver was loaded."): lambda one: (
+        one.nvlink_sent_bytes
+    ),
     _counter("ecc_corrected_errors", "Corrected memory errors since the driver was loaded."): lambda one: (
         one.ecc_corrected
     ),
@@ -56,7 +66,7 @@ VALUES: Final[Mapping[MetricDefinition, Callable[[DeviceReading], float | None]]
     ),
 }
 """Metrics that drivers know, each with its value in a reading."""
-METRICS: Final = (INFO, HEALTHY, XID_ERRORS, LAST_XID, THROTTLED, *VALUES)
+METRICS: Final = (INFO, HEALTHY, XID_ERRORS, LAST_XID, THROTTLED, NVLINK_ERROR, *VALUES)
 
 
 class DeviceMetrics:
@@ -108,3 +118,5 @@ class DeviceMetrics:
             if reading.throttled is not None:
                 for reason in THROTTLE_REASONS:
                     yield THROTTLED.read(reason in reading.throttled, *labels, reason)
+            for kind, errors in (reading.nvlink_errors or {}).items():
+                yield NVLINK_ERROR.read(errors, *labels, kind)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,7 +23,11 @@ THROTTLE_REASONS: Final[Mapping[str, int]] = {
     "power_brake": 0x80,
 }
 """Reasons why clocks are lower than they could be, and their bits in NVML's `nvmlClocksEventReasons`."""
+NVLINK_ERRORS: Final[Mapping[str, int]] = {"replay": 0, "recovery": 1, "crc_flit": 2, "crc_data": 3, "ecc_data": 4}
+"""Kinds of errors of NVLink links, and their numbers in NVML (`nvmlNvLinkErrorCounter_t`)."""
 _KIB: Final = 1024
+_ALL_LINKS: Final = 0xFFFF_FFFF
+"""The scope of a field of NVML that is the sum of all NVLink links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +35,9 @@ class DeviceReading:
     """Values of one device at one moment; None: the driver has no such value for it.
 
     A MIG slice has the values of its GPU, except utilisation, memory and power. `ecc_corrected`, `ecc_uncorrected`:
-    memory errors since the driver was loaded. `throttled`: the present ones of :data:`THROTTLE_REASONS`.
+    memory errors since the driver was loaded. `throttled`: the present ones of :data:`THROTTLE_REASONS`. Replays, bytes
+    and errors of PCIe and NVLink are counted since the driver was loaded, those of NVLink for all links together;
+    `nvlink_errors` has the kinds of :data:`NVLINK_ERRORS` that the driver counts.
     """
 
     utilisation_percent: float | None = None
@@ -44,7 +51,11 @@ class DeviceReading:
     pcie_lanes: int | None = None
     pcie_received_bytes_per_s: int | None = None
     pcie_sent_bytes_per_s: int | None = None
+    pcie_replays: int | None = None
     nvlinks_active: int | None = None
+    nvlink_received_bytes: int | None = None
+    nvlink_sent_bytes: int | None = None
+    nvlink_errors: Mapping[str, int] | None = None
     ecc_corrected: int | None = None
     ecc_uncorrected: int | None = None
     throttled: frozenset[str] | None = None
@@ -86,6 +97,18 @@ def _of_nvml(nvml: Any, device: Any) -> DeviceReading:
     reasons = ask("nvmlDeviceGetCurrentClocksEventReasons", gpu)
     if reasons is None:
         reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons", gpu)
+    # The driver refuses the first number after the last link.
+    links = (ask("nvmlDeviceGetNvLinkState", gpu, link) for link in range(nvml.NVML_NVLINK_MAX_LINKS))
+    states = list(takewhile(lambda state: state is not None, links))
+
+    def field(name: str) -> int | None:
+        """Return the sum of a field over all links; None for a device without links."""
+        number = getattr(nvml, name, None)
+        if not states or number is None:
+            return None
+        found = ask("nvmlDeviceGetFieldValues", gpu, [(number, _ALL_LINKS)])
+        return None if found is None or found[0].nvmlReturn else int(found[0].value.ullVal)
+
     return DeviceReading(
         utilisation_percent=_then(rates, lambda found: found.gpu),
         memory_used_bytes=_then(memory, lambda found: int(found.used)),
@@ -102,9 +125,11 @@ def _of_nvml(nvml: Any, device: Any) -> DeviceReading:
         pcie_sent_bytes_per_s=_then(
             ask("nvmlDeviceGetPcieThroughput", gpu, nvml.NVML_PCIE_UTIL_TX_BYTES), lambda kib: kib * _KIB
         ),
-        nvlinks_active=_active_links(
-            ask("nvmlDeviceGetNvLinkState", gpu, link) for link in range(nvml.NVML_NVLINK_MAX_LINKS)
-        ),
+        pcie_replays=ask("nvmlDeviceGetPcieReplayCounter", gpu),
+        nvlinks_active=sum(states) if states else None,
+        nvlink_received_bytes=_then(field("NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX"), lambda kib: kib * _KIB),
+        nvlink_sent_bytes=_then(field("NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX"), lambda kib: kib * _KIB),
+        nvlink_errors=_link_errors(ask, gpu, len(states)),
         ecc_corrected=ask(
             "nvmlDeviceGetTotalEccErrors", gpu, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_VOLATILE_ECC
         ),
@@ -117,14 +142,15 @@ def _of_nvml(nvml: Any, device: Any) -> DeviceReading:
     )
 
 
-def _active_links(states: Iterable[int | None]) -> int | None:
-    """Return how many links are active; None for a device without links. The states end with the last link."""
-    active: int | None = None
-    for state in states:
-        if state is None:
-            break
-        active = (active or 0) + state
-    return active
+def _link_errors(ask: Callable[..., Any], gpu: Any, links: int) -> Mapping[str, int] | None:
+    """Return the errors of all links by kind, of the links and kinds that the driver counts; None if it counts none."""
+    found: dict[str, int] = {}
+    for kind, number in NVLINK_ERRORS.items():
+        counts = [ask("nvmlDeviceGetNvLinkErrorCounter", gpu, link, number) for link in range(links)]
+        known = [count for count in counts if count is not None]
+        if known:
+            found[kind] = sum(known)
+    return found or None
 
 
 def _of_amd(files: Path) -> DeviceReading:
@@ -146,6 +172,7 @@ def _of_amd(files: Path) -> DeviceReading:
         sm_clock_mhz=mhz("freq1_input"),
         memory_clock_mhz=mhz("freq2_input"),
         pcie_lanes=number_in(files / "current_link_width"),
+        pcie_replays=number_in(files / "pcie_replay_count"),
     )
 
 

@@ -20,7 +20,7 @@ from sqlalchemy.pool import NullPool
 from offchain.adapters.keys.secret_file import make_private
 from offchain.errors import GantryError, StoreStuck
 from offchain.indexer.database import IndexDatabase, IndexFault, IndexInUse, Purpose
-from offchain.indexer.exact_sum import add_exact_sum
+from offchain.indexer.exact_amounts import add_exact_amounts
 from offchain.indexer.rows import MetaRow, Row
 from offchain.indexer.tables import TABLES, CoinAmountType, Tables, column_names, columns
 
@@ -103,7 +103,7 @@ class SqliteDatabase(IndexDatabase):
         try:
             for pragma in self._PRAGMAS:
                 opened.execute(f"PRAGMA {pragma}")
-            add_exact_sum(opened)
+            add_exact_amounts(opened)
             if self._read_limit_s is not None:
                 opened.set_progress_handler(lambda: time.monotonic() > self._late_s, self._STEPS_BETWEEN_LOOKS)
         except sqlite3.Error:

@@ -13,7 +13,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, case, delete, func, select
 
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.exact_sum import ExactSum
+from offchain.indexer.exact_amounts import ExactSum
 from offchain.indexer.offers import NO_MODEL
 from offchain.indexer.rows import LeaseRow
 from offchain.indexer.state_rows import DeviceRow, ModelPriceRow, OfferRow

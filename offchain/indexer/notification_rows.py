@@ -1,4 +1,4 @@
-"""Rows of notifications. Gateways write subscriptions; the notifier writes all others."""
+"""Rows of notifications. Gateways write subscriptions and test notices; the notifier writes all others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SubscriptionRow(Row):
 class DeliveryRow(Row):
     """A notice that has not been delivered yet. `recipient`: id of a subscription, or `mailto:` and an address.
 
-    `due_ms`: time of the next attempt, by the notifier's clock. `body`: JSON.
+    `due_ms`: time of the next attempt, by the notifier's clock. `body`: JSON. `failure`: why the last attempt failed.
     """
 
     TABLE = "deliveries"
@@ -37,6 +37,7 @@ class DeliveryRow(Row):
     due_ms: int
     attempts: int
     body: str
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

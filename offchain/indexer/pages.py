@@ -9,9 +9,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, func, literal, select, tuple_
+from sqlalchemy import Column, ColumnElement, and_, exists, func, literal, select, tuple_
 
 from offchain.indexer.database import IndexDatabase
+from offchain.indexer.exact_amounts import HasRest
 from offchain.indexer.rows import BlockRow, EventRow, LeaseRow, MentionRow, MovementRow, R, TaskRow, TransferRow
 from offchain.indexer.status import events_pruned, kept_from
 from offchain.indexer.tables import TABLES, columns
@@ -111,6 +112,16 @@ def leases_of_tenant(
         task.tenant == tenant, lease.task == task.task, *conditions, *after_key(key, request)
     )
     return [LeaseRow(*row) for row in db.execute(statement.order_by(*_order(key, request)).limit(request.limit))]
+
+
+def holds_coins() -> ColumnElement[bool]:
+    """Return the condition that coins of the tenant are on hold for a lease: what was deposited and is not paid yet.
+
+    Where a pod goes on with another lease, this has the rest of the deposit, so only the last lease of a pod counts.
+    """
+    lease, later = columns(LeaseRow), TABLES[LeaseRow].alias("later_leases").c
+    follows = (later.task == lease.task, later.pod == lease.pod, later.generation > lease.generation)
+    return and_(HasRest(lease.deposited, lease.paid, lease.refunded), ~exists().where(*follows))
 
 
 def tasks_by_state(db: IndexDatabase, most: int) -> dict[str, int]:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.exact_sum import ExactSum
+from offchain.indexer.exact_amounts import ExactSum
 from offchain.indexer.offers import NO_MODEL
 from offchain.indexer.rows import BillRow, BlockRow, HostRow, LeaseRow, TaskRow
 from offchain.indexer.state_rows import HostUsageRow, OfferRow

@@ -30,9 +30,9 @@ from offchain.indexer.rows import (
 from offchain.indexer.sign_in_rows import SIGN_IN_ROWS
 from offchain.indexer.state_rows import STATE_ROWS
 
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 """Number of the newest revision in `migrations/versions`; `meta.schema` holds that of a database."""
-READABLE_SCHEMA: Final = 9
+READABLE_SCHEMA: Final = 10
 """Oldest revision whose tables have all columns that this release reads."""
 DERIVED_VERSION: Final = 5
 """Version of the derived tables. They are derived again from the events if `meta.derived` holds a lower one."""

@@ -22,7 +22,11 @@ from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 
 ALICE, BOB, CHARLIE = (from_uri(f"//{name}") for name in ("Alice", "Bob", "Charlie"))
-MEASURED = ("utilisation_percent", "temperature_celsius", "power_watts", "sm_clock_mhz")
+MEASURED = (
+    *("utilisation_percent", "temperature_celsius", "power_watts", "sm_clock_mhz"),
+    *("pcie_receive_bytes_per_second", "pcie_transmit_bytes_per_second"),
+)
+COUNTED = ("pcie_replays", "nvlink_errors")
 ALERT = {
     "labels": {"alertname": "GantryTargetDown", "severity": "page", "job": "agent", "instance": "a:1", "host": "5Host"},
     "annotations": {"summary": "agent at a:1 does not answer", "runbook": "docs/runbook/processes.md#x"},
@@ -155,7 +159,13 @@ async def test_a_provider_sees_the_measurements_of_its_host(tmp_path, prometheus
         assert device["device"] == 3
         assert [one for one in device["utilisation_percent"] if one is not None] == [71.0]
         assert device["utilisation_percent"][-1] == 71.0
-        assert prometheus.queries == {f'gantry_device_{name}{{host="{client.host}"}}' for name in MEASURED}
+        chosen = f'{{host="{client.host}"}}'
+        rates = (f"nvlink_{direction}_bytes_total{chosen}[60s]" for direction in ("receive", "transmit"))
+        assert prometheus.queries == {
+            *(f"gantry_device_{name}{chosen}" for name in MEASURED),
+            *(f"rate(gantry_device_{name})" for name in rates),
+            *(f"sum by (device) (increase(gantry_device_{name}_total{chosen}[60s]))" for name in COUNTED),
+        }
         assert (await client.look(ALICE, path=path))[0] == 200, "an operator"
         status, found = await client.look(CHARLIE, path=path)
         assert (status, found["code"]) == (403, "not_allowed")

@@ -15,6 +15,7 @@ from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.gateway.api.sign_in_message import LIFETIME_MS
 from offchain.gateway.api.sign_in_store import MOST_KEYS, MOST_SESSIONS, SESSION_MS, token_hash
 from offchain.indexer.genesis import store_genesis_balances
+from offchain.indexer.notification_rows import DeliveryRow
 from offchain.indexer.rows import HostRow
 from offchain.indexer.sign_in_rows import ApiKeyRow, SessionRow, UsedNonceRow
 from offchain.indexer.state_rows import GenesisBalanceRow
@@ -303,7 +304,8 @@ async def test_an_account_adds_lists_and_removes_its_own_webhooks(gateway):
     added = await client.ask("POST", "/v1/notifications", token=alice, body=body)
     assert len(added["secret"]) >= 40
     listed = await client.ask("GET", "/v1/notifications", token=alice)
-    assert listed["webhooks"] == [{name: added[name] for name in ("id", "url", "topics", "created_ms")}]
+    idle = {"waiting": 0, "failed_attempts": 0, "failure": None, "next_attempt_ms": None, "test": False}
+    assert listed["webhooks"] == [{name: added[name] for name in ("id", "url", "topics", "created_ms")} | idle]
     assert (await client.ask("GET", "/v1/notifications", token=bob))["webhooks"] == []
     await client.ask("DELETE", f"/v1/notifications/{added['id']}", 404, token=bob)
     assert await client.ask("DELETE", f"/v1/notifications/{added['id']}", token=alice) == {"removed": True}
@@ -314,3 +316,33 @@ async def test_an_account_adds_lists_and_removes_its_own_webhooks(gateway):
     await client.ask("POST", "/v1/notifications", 401, body=body)
     refused = await client.ask("POST", "/v1/notifications", 400, token=bob, body=body | {"url": "https://10.0.0.1/"})
     assert (refused["code"], refused["field"]) == ("invalid_parameter", "url")
+
+
+async def test_a_test_notice_waits_for_the_notifier_once(gateway):
+    client = await gateway()
+    alice, bob = await client.token(ALICE), await client.token(BOB)
+    body = {"url": "https://hooks.example.org/gantry", "topics": ["lease_ended"]}
+    added = await client.ask("POST", "/v1/notifications", token=alice, body=body)
+    chosen = {"id": added["id"]}
+    await client.ask("POST", "/v1/notifications/test", 401, body=chosen)
+    await client.ask("POST", "/v1/notifications/test", 404, token=bob, body=chosen)
+    assert gateway.db.rows(DeliveryRow) == []
+    asked = await client.ask("POST", "/v1/notifications/test", token=alice, body=chosen)
+    (waiting,) = gateway.db.rows(DeliveryRow)
+    notice = json.loads(waiting.body)
+    assert (waiting.recipient, waiting.notice, waiting.attempts) == (added["id"], asked["notice"], 0)
+    assert (notice["topic"], notice["account"], notice["webhook"]) == ("test", ALICE.address, added["id"])
+    # Its attempts fail for an hour; the receiver is repaired, and the account asks again.
+    gateway.db.upsert(DeliveryRow, [replace(waiting, due_ms=2**52, attempts=3, failure="status 500")])
+    (listed,) = (await client.ask("GET", "/v1/notifications", token=alice))["webhooks"]
+    assert {name: listed[name] for name in ("waiting", "failed_attempts", "failure", "next_attempt_ms", "test")} == {
+        "waiting": 1,
+        "failed_attempts": 3,
+        "failure": "status 500",
+        "next_attempt_ms": 2**52,
+        "test": True,
+    }
+    assert await client.ask("POST", "/v1/notifications/test", token=alice, body=chosen) == asked
+    (again,) = gateway.db.rows(DeliveryRow)
+    assert again.due_ms < 2**52
+    assert replace(again, due_ms=0) == replace(waiting, due_ms=0, attempts=3, failure="status 500")

@@ -1,14 +1,11 @@
 """Notices from events to a real HTTP server and a real mail server, on SQLite and PostgreSQL."""
 
-import asyncio
 import contextlib
 import io
 import json
 
 import aiohttp
 import pytest
-from aiohttp import web
-from aiohttp.abc import AbstractResolver
 from sqlalchemy import delete
 
 from offchain.indexer.notification_rows import DeliveryRow, ReminderRow, SubscriptionRow
@@ -16,11 +13,11 @@ from offchain.indexer.rows import BlockRow, EventRow, HostRow, LeaseRow, Mention
 from offchain.indexer.tables import TABLES
 from offchain.schema.durations import HOUR_MS
 from offchain.services.notifications.alerts import AlertReceiver
+from offchain.services.notifications.notices import notice_of_test
 from offchain.services.notifications.sending import (
     NOTICE_ID,
     SIGNATURE,
     MailSender,
-    NotDelivered,
     SmtpSettings,
     WebhookSender,
     signature,
@@ -30,29 +27,13 @@ from offchain.services.notifications.store import FIRST_RETRY_MS, MOST_ATTEMPTS,
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 from tests.support.smtp_server import mail_server
-
-
-class Receiver:
-    """A web server that keeps what is posted to it."""
-
-    def __init__(self):
-        self.status, self.got, self.url = 200, [], ""
-
-    async def post(self, request):
-        self.got.append((request.headers, await request.read()))
-        return web.Response(status=self.status, headers={"Location": self.url + "/other"})
+from tests.support.webhook_receiver import webhook_receiver
 
 
 @pytest.fixture
 async def receiver():
-    made, app = Receiver(), web.Application()
-    app.router.add_route("*", "/{rest:.*}", made.post)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield made
-    await runner.cleanup()
+    async with webhook_receiver() as made:
+        yield made
 
 
 class Chain:
@@ -161,7 +142,23 @@ async def test_redirects_are_not_followed(chain, receiver):
         chain.emit(ended(chain))
         await notifier.step(1000)
     assert len(receiver.got) == 1
-    assert [row.attempts for row in chain.db.rows(DeliveryRow)] == [1]
+    assert [(row.attempts, row.failure) for row in chain.db.rows(DeliveryRow)] == [
+        (1, "the receiver answered with status 307")
+    ]
+
+
+async def test_a_test_notice_of_a_gateway_is_signed_and_delivered_whatever_the_topics_are(chain, receiver):
+    chain.subscribe(chain.tenant, receiver.url, topics="pod_moved")
+    notice, body = notice_of_test(chain.tenant, "0" * 16, 1)
+    with chain.db.transaction():
+        chain.db.insert(DeliveryRow, [DeliveryRow("0" * 16, notice, 1, 0, body)])
+    async with notifying(chain) as notifier:
+        await notifier.step(1000)
+    ((headers, got),) = receiver.got
+    time_s = int(headers[SIGNATURE].partition(",")[0].removeprefix("t="))
+    assert (got.decode(), headers[NOTICE_ID]) == (body, notice)
+    assert headers[SIGNATURE] == signature("key", got, time_s)
+    assert chain.db.rows(DeliveryRow) == []
 
 
 async def test_a_notice_survives_a_restart_before_its_delivery(chain, receiver):
@@ -331,44 +328,3 @@ async def test_a_removed_webhook_gets_nothing(chain, receiver):
         await notifier.step(1000)
     assert receiver.got == []
     assert chain.db.rows(DeliveryRow) == []
-
-
-class OneAddress(AbstractResolver):
-    """Says that each name has this address."""
-
-    def __init__(self, address):
-        self.address = address
-
-    async def resolve(self, host, port=0, family=0):  # noqa: ARG002  (aiohttp's signature)
-        return [{"hostname": host, "host": self.address, "port": port, "family": 2, "proto": 0, "flags": 0}]
-
-    async def close(self):
-        pass
-
-
-async def test_private_addresses_are_not_connected_to(receiver):
-    port = receiver.url.rpartition(":")[2]
-    for url in (receiver.url, f"http://hooks.example.org:{port}/", f"http://[::ffff:127.0.0.1]:{port}/"):
-        async with WebhookSender(resolver=lambda: OneAddress("127.0.0.1")) as hooks:
-            with pytest.raises(NotDelivered):
-                await hooks.send(url, "key", "id", "{}")
-    assert receiver.got == []
-
-
-async def test_a_receiver_that_does_not_answer_is_left():
-    left = asyncio.Event()
-
-    async def silent(reader, writer):
-        assert await reader.readline()
-        while await reader.readline():
-            pass
-        writer.close()
-        left.set()
-
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with WebhookSender(public_only=False, timeout_s=0.2) as hooks:
-        with pytest.raises(NotDelivered):
-            await hooks.send(url, "key", "id", "{}")
-    await left.wait()
-    server.close()

@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 
 from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer import report_queries
-from offchain.indexer.exact_sum import ExactSum
+from offchain.indexer.exact_amounts import ExactSum
 from offchain.indexer.host_usage import store_usage, usage_rows
 from offchain.indexer.offers import HostAtBlock, offer_rows
 from offchain.indexer.reports import BadReport, ReportRequest, make_report

@@ -40,6 +40,8 @@ class Gpu:
     slices: list[tuple[str, int, int, str]] = field(default_factory=list)
     sensors: tuple[int, ...] = ()
     """Temperature, power, clocks, PCIe, NVLink and throttle reasons, as in nvml_stub.c; empty: not supported."""
+    counters: tuple[int, ...] = ()
+    """Replays of PCIe, traffic and errors of each NVLink link, as in nvml_stub.c; empty, or -1: not supported."""
 
 
 class Machine:
@@ -60,6 +62,8 @@ class Machine:
             lines.append(f"load {gpu.uuid} {gpu.busy_percent} {gpu.used_mib}")
             if gpu.sensors:
                 lines.append(f"sensors {gpu.uuid} {' '.join(map(str, gpu.sensors))}")
+            if gpu.counters:
+                lines.append(f"counters {gpu.uuid} {' '.join(map(str, gpu.counters))}")
             lines += [f"mig {gpu.uuid} {uuid} {place} {mib} {name}" for uuid, place, mib, name in gpu.slices]
         lines += [f"event {number} {' '.join(map(str, event))}" for number, event in enumerate(self.events, 1)]
         part = self.path.with_suffix(".part")

@@ -8,6 +8,9 @@
  *   load GPU_UUID BUSY_PERCENT USED_MIB                 without it: 0 and 0
  *   sensors GPU_UUID CELSIUS MILLIWATTS SM_MHZ MEMORY_MHZ GENERATION LANES SENT_KIB RECEIVED_KIB LINKS REASONS
  *                                                       without it: not supported; LINKS: all of them active
+ *   counters GPU_UUID PCIE_REPLAYS SENT_KIB RECEIVED_KIB REPLAYS RECOVERIES CRC_FLIT CRC_DATA ECC_DATA
+ *                                                       without it, and for -1: not supported; all but the first are
+ *                                                       of each NVLink link
  *   mig  GPU_UUID UUID INSTANCE VRAM_MIB NAME
  *   event NUMBER GPU_UUID TYPE DATA INSTANCE            NUMBER grows; an event is given to each event set once;
  *                                                       INSTANCE 4294967295: of the whole GPU
@@ -25,6 +28,8 @@ enum {
     TIMEOUT = 10, GPU_IS_LOST = 15, INSUFFICIENT_SIZE = 7,
 };
 enum { CELSIUS, MILLIWATTS, SM_MHZ, MEMORY_MHZ, GENERATION, LANES, SENT_KIB, RECEIVED_KIB, LINKS, REASONS, SENSORS };
+enum { PCIE_REPLAYS, LINK_SENT_KIB, LINK_RECEIVED_KIB, LINK_ERRORS, COUNTERS = LINK_ERRORS + 5 };
+enum { FIELD_LINK_SENT = 138, FIELD_LINK_RECEIVED = 139 };
 enum { MOST_GPUS = 16, MOST_SLICES = 7, MOST_EVENTS = 256, NAME = 96 };
 
 struct slice { char uuid[NAME], name[NAME]; unsigned instance; unsigned long long mib; };
@@ -37,6 +42,7 @@ struct gpu {
     unsigned long long mib;
     int has_sensors;
     unsigned sensor[SENSORS];
+    long long counter[COUNTERS];
     struct slice slice[MOST_SLICES];
 };
 struct event { unsigned long number; char gpu[NAME]; unsigned long long type, data; unsigned instance; };
@@ -47,6 +53,12 @@ struct device { char uuid[NAME], parent[NAME]; };
 struct event_set { unsigned long seen; char gpu[MOST_GPUS][NAME]; int gpus; };
 struct utilization { unsigned gpu, memory; };
 struct memory { unsigned long long total, free, used; };
+struct field_value {
+    unsigned field, scope;
+    long long timestamp, latency;
+    int type, result;
+    union { double d; unsigned u; unsigned long long ull; } value;
+};
 struct event_data { struct device *device; unsigned long long type, data; unsigned instance, compute; };
 
 static int opened;
@@ -69,10 +81,12 @@ static int look(struct world *world) {
         unsigned busy;
         unsigned long long used_mib;
         unsigned s[SENSORS];
+        long long c[COUNTERS];
         memset(&slice, 0, sizeof slice);
         if (sscanf(line, "driver %95s", world->driver) == 1) continue;
         if (world->gpus < MOST_GPUS && sscanf(line, "gpu %95s %15s %d %llu %ld %95[^\n]", gpu->uuid, gpu->state, &gpu->mig,
                                               &gpu->mib, &gpu->uncorrected, gpu->name) == 6) {
+            for (int i = 0; i < COUNTERS; i++) gpu->counter[i] = -1;
             world->gpus++;
         } else if (sscanf(line, "load %95s %u %llu", parent, &busy, &used_mib) == 3) {
             for (int i = 0; i < world->gpus; i++)
@@ -84,6 +98,10 @@ static int look(struct world *world) {
                     world->gpu[i].has_sensors = 1;
                     memcpy(world->gpu[i].sensor, s, sizeof s);
                 }
+        } else if (sscanf(line, "counters %95s %lld %lld %lld %lld %lld %lld %lld %lld", parent, &c[0], &c[1], &c[2], &c[3],
+                          &c[4], &c[5], &c[6], &c[7]) == 1 + COUNTERS) {
+            for (int i = 0; i < world->gpus; i++)
+                if (!strcmp(world->gpu[i].uuid, parent)) memcpy(world->gpu[i].counter, c, sizeof c);
         } else if (sscanf(line, "mig %95s %95s %u %llu %95[^\n]", parent, slice.uuid, &slice.instance, &slice.mib,
                           slice.name) == 5) {
             for (int i = 0; i < world->gpus; i++)
@@ -309,6 +327,42 @@ int nvmlDeviceGetNvLinkState(struct device *device, unsigned link, unsigned *act
     if (result) return result;
     if (link >= links) return INVALID_ARGUMENT;
     *active = 1;
+    return SUCCESS;
+}
+static int counter(struct device *device, int which, unsigned long long *value) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    if (slice || gpu->counter[which] < 0) return NOT_SUPPORTED;
+    *value = (unsigned long long)gpu->counter[which];
+    return SUCCESS;
+}
+int nvmlDeviceGetPcieReplayCounter(struct device *device, unsigned *value) {
+    unsigned long long found;
+    int result = counter(device, PCIE_REPLAYS, &found);
+    if (!result) *value = (unsigned)found;
+    return result;
+}
+int nvmlDeviceGetNvLinkErrorCounter(struct device *device, unsigned link, int kind, unsigned long long *value) {
+    unsigned links;
+    int result = sensor(device, LINKS, &links);
+    if (result) return result;
+    if (link >= links || kind < 0 || kind >= COUNTERS - LINK_ERRORS) return INVALID_ARGUMENT;
+    return counter(device, LINK_ERRORS + kind, value);
+}
+int nvmlDeviceGetFieldValues(struct device *device, int count, struct field_value *values) {
+    unsigned links;
+    int result = sensor(device, LINKS, &links);
+    for (int i = 0; i < count; i++) {
+        struct field_value *one = &values[i];
+        int which = one->field == FIELD_LINK_SENT ? LINK_SENT_KIB : LINK_RECEIVED_KIB;
+        one->result = one->field != FIELD_LINK_SENT && one->field != FIELD_LINK_RECEIVED ? NOT_SUPPORTED : result;
+        if (one->result) continue;
+        one->result = counter(device, which, &one->value.ull);
+        if (!one->result && one->scope == ~0u) one->value.ull *= links;
+    }
     return SUCCESS;
 }
 int nvmlDeviceGetCurrentClocksEventReasons(struct device *device, unsigned long long *reasons) {

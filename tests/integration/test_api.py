@@ -7,7 +7,9 @@ from typing import Any
 import aiohttp
 
 from offchain.adapters.keys.signer import from_uri
-from tests.support.local_network import PATIENCE, Net
+from offchain.core.conservation import Reason
+from offchain.services.audit import hold_reason
+from tests.support.local_network import PATIENCE, Net, Pods
 
 
 async def answer(net: Net, session: aiohttp.ClientSession, path: str) -> Any:
@@ -21,6 +23,17 @@ async def answer(net: Net, session: aiohttp.ClientSession, path: str) -> Any:
             return found if got.status == 200 and found["as_of"]["number"] >= head.number else None
 
     return await net.each_block(look, f"an answer to {path} of block {head.number}")
+
+
+async def assert_escrows_agree(net: Net, account: str) -> list[Any]:
+    """Assert that the API's escrows of an account add up to what the chain has on hold for leases; return them."""
+    async with aiohttp.ClientSession() as session:
+        found = await answer(net, session, f"/v1/accounts/{account}/escrows?limit=500")
+    block = bytes.fromhex(found["as_of"]["hash"][2:])
+    holds = await net.chain.query("Balances", "Holds", [account], at=block) or []
+    on_hold = sum(hold["amount"] for hold in holds if hold_reason(hold["id"]) is Reason.ESCROW)
+    assert (sum(int(one["held"]) for one in found["data"]), found["next"]) == (on_hold, None), found["data"]
+    return list(found["data"])
 
 
 async def test_a_settled_task_is_told_as_on_the_chain(net: Net, settled: int) -> None:
@@ -71,6 +84,26 @@ async def test_offers_are_the_hosts_of_the_chain(net: Net) -> None:
         offered[one["host"]] = offered.get(one["host"], 0) + one["gpus"]
     assert offered == {host: len(record["devices"]) for host, record in records.items()}
     assert market
+
+
+async def test_escrows_are_what_the_chain_has_on_hold_for_leases(net: Net, pods: Pods) -> None:
+    task = await net.submit_until_signal()
+    await net.until(task, {"Running"})
+    found = await net.task(task)
+    (lease,), tenant = found.leases, found.record.tenant
+
+    async def held() -> list[Any]:
+        return [one for one in await assert_escrows_agree(net, tenant) if one["task"] == task]
+
+    async def active() -> Any:
+        return [one for one in await held() if one["state"] == "Active"]
+
+    (running,) = await net.each_block(active, f"an active lease of task {task} in the index")
+    assert (running["lease"], running["held"]) == (str(lease.id), str(lease.record.escrow.deposit))
+    await net.end_pod(task, pods)
+    await net.until(task, {"Settled"})
+    await net.story(task)
+    assert await held() == []
 
 
 async def test_running_totals_are_the_balances_of_the_chain(net: Net, settled: int) -> None:

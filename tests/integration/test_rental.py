@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from test_api import assert_escrows_agree
 from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, submitted
 
 from offchain.adapters.chain.submit_once import submit_once
@@ -70,7 +71,7 @@ async def keep_shortly(net: Net) -> AsyncIterator[Callable[[], Awaitable[None]]]
         await become(before)
 
 
-async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt(
+async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt(  # noqa: PLR0915  (one story)
     net: Net, pods: Pods, tmp_path: Path, keep_shortly: Callable[[], Awaitable[None]]
 ) -> None:
     login = Login(tmp_path)
@@ -80,6 +81,7 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
 
     # Stopped and started, the machine has all it had.
     assert (await act(net, "suspend", task))["leases"][0]["state"] == "Suspended"
+    assert not await _released(net, {task})
     resumed = await act(net, "resume", task)
     assert resumed["leases"][0]["state"] == "Active"
     look = "cat note /opt/tool"
@@ -122,10 +124,13 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
     since = (await net.chain.best_head()).number
     await net.each_block(lambda: _state(net, again, "Purged"), "the rental to expire and its data to be deleted")
 
+    await net.each_block(lambda: _released(net, {task, again}), "the coins of both rentals to be released")
+
     # The chain has the receipt of the deletion, and the engine nothing.
     receipt = await _receipt(net, again, since)
-    record = json.loads((net.state / "agent" / "blobs" / receipt.hex()).read_bytes())
-    assert hashlib.sha256((net.state / "agent" / "blobs" / receipt.hex()).read_bytes()).digest() == receipt
+    blob = (net.state / "agent" / "blobs" / receipt.hex()).read_bytes()
+    record = json.loads(blob)
+    assert hashlib.sha256(blob).digest() == receipt
     assert [one["name"] for one in record["volumes"]] == ["home"]
     assert [one["name"] for one in record["snapshots"]] == ["before"]
     assert record["lease"] == (await net.task(again)).leases[0].id
@@ -135,6 +140,12 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
     assert (left, images, pods.of(again, everything=True)) == ([], [], [])
     gone = await net.gantry("task", "snapshot", str(again), "--list", *ACCOUNT)
     assert (gone.code, "has ended" in gone.err) == (1, True), gone.said
+
+
+async def _released(net: Net, tasks: set[int]) -> bool:
+    """Return whether the index has no coins of these tasks of one tenant on hold; it agrees with the chain."""
+    tenant = (await net.task(min(tasks))).record.tenant
+    return tasks.isdisjoint(one["task"] for one in await assert_escrows_agree(net, tenant))
 
 
 async def _state(net: Net, task: int, state: str) -> bool:

@@ -44,7 +44,13 @@ async def take(here: Console, path: str, file: Path) -> None:
 async def main(url: str, folder: Path) -> None:
     task = newest(url, "/v1/tasks?state=Settled&limit=1") or newest(url, "/v1/tasks?limit=1")
     host = newest(url, "/v1/hosts?limit=1")
-    pages = {"explorer": "/", "market": "/market", "launch": "/launch", "operator": "/operator"}
+    pages = {
+        "explorer": "/",
+        "market": "/market",
+        "launch": "/launch",
+        "operator": "/operator",
+        "own-account": "/account",
+    }
     if task is not None:
         pages |= {"task": f"/tasks/{task['task']}", "account": f"/accounts/{task['tenant']}"}
     if host is not None:

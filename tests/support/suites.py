@@ -149,9 +149,9 @@ SUITES: Final = (
     Suite("abuse", "wrong calls, each refused by name", 60, ("tests/acceptance/abuse",)),
     Suite(
         "scripts",
-        "scripts/up, scripts/down and the release",
-        150,
-        ("tests/acceptance/test_up.py", "tests/acceptance/test_release.py", "tests/acceptance/test_container_rpc.py"),
+        "scripts/up, scripts/down, scripts/docs and the release",
+        200,
+        tuple(f"tests/acceptance/test_{name}.py" for name in ("up", "release", "container_rpc", "docs_site")),
     ),
     Suite(
         "console",

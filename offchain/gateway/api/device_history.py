@@ -17,12 +17,25 @@ from offchain.indexer.rows import HostRow
 from offchain.indexer.tables import columns
 
 MOST_DEVICES: Final = 64
-_METRICS: Final = {
+_GAUGES: Final = {
     "utilisation_percent": "gantry_device_utilisation_percent",
     "temperature_celsius": "gantry_device_temperature_celsius",
     "power_watts": "gantry_device_power_watts",
     "sm_clock_mhz": "gantry_device_sm_clock_mhz",
+    "pcie_received_bytes_per_s": "gantry_device_pcie_receive_bytes_per_second",
+    "pcie_sent_bytes_per_s": "gantry_device_pcie_transmit_bytes_per_second",
 }
+_RATES: Final = {
+    "nvlink_received_bytes_per_s": "gantry_device_nvlink_receive_bytes_total",
+    "nvlink_sent_bytes_per_s": "gantry_device_nvlink_transmit_bytes_total",
+}
+_INCREASES: Final = {
+    "pcie_replays": "gantry_device_pcie_replays_total",
+    "nvlink_errors": "gantry_device_nvlink_errors_total",
+}
+_METRICS: Final = (*_GAUGES, *_RATES, *_INCREASES)
+_LEAST_WINDOW_S: Final = 60
+"""Counters are compared over at least this time: Prometheus needs two samples in it."""
 
 
 class HistoryOfHost(Parameters):
@@ -33,13 +46,23 @@ class HistoryOfHost(Parameters):
 
 
 class DeviceSeriesResource(AnsweredModel):
-    """Measurements of one device; null where there is none. `device`: its number on the chain."""
+    """Measurements of one device; null where there is none. `device`: its number on the chain.
+
+    Traffic of NVLink is a mean since the time before, at least over a minute; `pcie_replays` and `nvlink_errors` are
+    what was counted in it. A driver that does not count has only nulls.
+    """
 
     device: int
     utilisation_percent: Values
     temperature_celsius: Values
     power_watts: Values
     sm_clock_mhz: Values
+    pcie_received_bytes_per_s: Values
+    pcie_sent_bytes_per_s: Values
+    pcie_replays: Values
+    nvlink_received_bytes_per_s: Values
+    nvlink_sent_bytes_per_s: Values
+    nvlink_errors: Values
 
 
 class DeviceHistoryResource(AnsweredModel):
@@ -65,10 +88,19 @@ class DeviceHistoryApi:
         await self._sign_in.require_owner(who, owner, "provider", f"host {asked.host}")
         end_s = unix_ms() // 1000
         times_s = measured_times(end_s - asked.hours * 3600, end_s)
-        # The host is a checked address: letters and digits.
-        expressions = {name: f'{metric}{{host="{asked.host}"}}' for name, metric in _METRICS.items()}
-        data = history_of(await read_series(self._prometheus, expressions, times_s), times_s)
+        data = history_of(await read_series(self._prometheus, expressions(asked.host, times_s.step), times_s), times_s)
         return ResourceAnswer[DeviceHistoryResource](as_of=await self._readers.read(as_of), data=data)
+
+
+def expressions(host: str, step_s: int) -> dict[str, str]:
+    """Return the queries of a host's measurements by their names. `host`: a checked address, letters and digits."""
+    chosen, window_s = f'{{host="{host}"}}', max(_LEAST_WINDOW_S, step_s)
+    counted = f"{chosen}[{window_s}s]"
+    return {
+        **{name: metric + chosen for name, metric in _GAUGES.items()},
+        **{name: f"rate({metric}{counted})" for name, metric in _RATES.items()},
+        **{name: f"sum by (device) (increase({metric}{counted}))" for name, metric in _INCREASES.items()},
+    }
 
 
 def history_of(series: dict[str, list[PrometheusSeries]], times_s: range) -> DeviceHistoryResource:

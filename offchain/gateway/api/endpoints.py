@@ -259,6 +259,14 @@ ENDPOINTS: Final = (
         as_text=reports.report_text,
     ),
     ApiEndpoint(
+        "/v1/accounts/{account}/escrows",
+        "escrows",
+        "Coins of an account on hold for leases, by lease.",
+        ask.EscrowsOfAccount,
+        _page(models.EscrowResource),
+        history.escrows,
+    ),
+    ApiEndpoint(
         "/v1/accounts/{account}/transfers",
         "transfers",
         "Every transfer, hold, release and fee of an account.",

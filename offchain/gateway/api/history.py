@@ -18,6 +18,7 @@ from offchain.indexer.pages import (
     PageRequest,
     account_movements,
     block_times,
+    holds_coins,
     leases_of_tenant,
     mentioned_events,
     page,
@@ -137,6 +138,16 @@ def lease(db: IndexDatabase, asked: ask.OneLease) -> models.ResourceAnswer[model
     return one_answer(
         db, models.LeaseResource, db.rows(LeaseRow, columns(LeaseRow).lease == asked.lease), f"lease {asked.lease}"
     )
+
+
+def escrows(db: IndexDatabase, asked: ask.EscrowsOfAccount) -> models.Page[models.EscrowResource]:
+    request = asked.page()
+    found = leases_of_tenant(db, asked.account, request, holds_coins())
+
+    def fields(row: LeaseRow) -> dict[str, Any]:
+        return plain(row) | {"held": row.deposited - row.paid - row.refunded}
+
+    return page_answer(db, models.EscrowResource, request, found, fields)
 
 
 def hosts(db: IndexDatabase, asked: ask.HostList) -> models.Page[models.HostResource]:

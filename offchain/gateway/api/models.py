@@ -222,6 +222,29 @@ class LeaseResource(AnsweredModel):
     stars: int | None
 
 
+class EscrowResource(AnsweredModel):
+    """Coins of an account on hold for a lease. `held`: `deposited` without `paid` and `refunded`.
+
+    A part of `held` may be owed to the provider: it is paid when the lease is settled or ends.
+    """
+
+    lease: LeaseId
+    task: int
+    pod: int
+    host: Account
+    state: str
+    reason: str | None
+    rate_per_hour: Amount
+    deposited: Amount
+    paid: Amount
+    refunded: Amount
+    held: Amount
+    assigned_ms: TimeMs
+    ended_ms: Annotated[
+        TimeMs | None, Field(description="Of an ended lease that is not settled yet, or whose data is kept.")
+    ]
+
+
 class HostResource(AnsweredModel):
     """The present state of a host. `earned`: income of its provider; `slashed`: losses of its bond."""
 

@@ -1,16 +1,17 @@
-"""Webhooks of accounts: an account that is signed in adds, lists and removes its own."""
+"""Webhooks of accounts: an account that is signed in adds, lists, tests and removes its own."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 
 from offchain.clock import unix_ms
 from offchain.gateway.api.action import ApiAction
-from offchain.gateway.api.answers import as_of, not_found
+from offchain.gateway.api.answers import NotFound, as_of, not_found
 from offchain.gateway.api.endpoints import one_answer_of
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.models import AnsweredModel, ResourceAnswer
@@ -18,9 +19,9 @@ from offchain.gateway.api.parameters import BadParameter, NoParameters, Paramete
 from offchain.gateway.api.sign_in import require_session
 from offchain.gateway.api.sign_in_store import Identity, SignInStore
 from offchain.indexer.database import IndexDatabase
-from offchain.indexer.notification_rows import SubscriptionRow
+from offchain.indexer.notification_rows import DeliveryRow, SubscriptionRow
 from offchain.indexer.tables import TABLES, columns
-from offchain.services.notifications.notices import TOPICS, Topic
+from offchain.services.notifications.notices import TEST_NOTICE, TOPICS, Topic, notice_of_test
 from offchain.services.notifications.sending import MOST_URL, checked_url
 
 MOST_WEBHOOKS: Final = 5
@@ -42,6 +43,10 @@ class OneWebhook(Parameters):
     id: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 
+class TestedWebhookBody(OneWebhook):
+    """The webhook that gets a test notice."""
+
+
 class WebhookResource(AnsweredModel):
     """A webhook of an account, without its secret."""
 
@@ -57,10 +62,29 @@ class NewWebhookResource(WebhookResource):
     secret: str
 
 
+class ListedWebhookResource(WebhookResource):
+    """A webhook with the notices that wait for it; a notice that was delivered, or given up, waits no longer."""
+
+    waiting: Annotated[int, Field(description="Notices that are not delivered yet.")]
+    failed_attempts: Annotated[int, Field(description="Of the waiting notice with most of them.")]
+    failure: Annotated[str | None, Field(description="Why the last attempt of this notice failed.")]
+    next_attempt_ms: Annotated[
+        int | None, Field(description="When the first waiting notice is due, by the clock of the notifier.")
+    ]
+    test: Annotated[bool, Field(description="Whether a test notice is among the waiting ones.")]
+
+
 class WebhookList(AnsweredModel):
     """The webhooks of an account."""
 
-    webhooks: list[WebhookResource]
+    webhooks: list[ListedWebhookResource]
+
+
+class TestNoticeResource(AnsweredModel):
+    """A test notice that waits for the notifier."""
+
+    id: str
+    notice: Annotated[str, Field(description="The header `Gantry-Notice-Id` of the test notice.")]
 
 
 class RemovedWebhookResource(AnsweredModel):
@@ -100,9 +124,37 @@ class NotificationsApi:
         """Return the webhooks of the account that is signed in."""
         require_session(who)
         own = columns(SubscriptionRow).account == who.account
-        found = await self._readers.read(lambda db: db.rows(SubscriptionRow, own))
-        data = WebhookList(webhooks=[_resource(row) for row in found])
+
+        def read(db: IndexDatabase) -> list[ListedWebhookResource]:
+            return [_listed(row, _waiting_for(db, row.id)) for row in db.rows(SubscriptionRow, own)]
+
+        data = WebhookList(webhooks=await self._readers.read(read))
         return ResourceAnswer[WebhookList](as_of=await self._readers.read(as_of), data=data)
+
+    async def test(self, who: Identity, asked: TestedWebhookBody) -> ResourceAnswer[TestNoticeResource]:
+        """Have the notifier send a test notice at once. Raises NotFound if the account has no webhook with this id.
+
+        A test notice that waits already is due now: so at most one waits for a webhook.
+        """
+        require_session(who)
+        row, delivery, now_ms = columns(SubscriptionRow), columns(DeliveryRow), unix_ms()
+
+        def write(db: IndexDatabase) -> str | None:
+            if not db.rows(SubscriptionRow, row.account == who.account, row.id == asked.id):
+                return None
+            tests = (delivery.recipient == asked.id, delivery.notice.startswith(TEST_NOTICE))
+            for waiting in db.rows(DeliveryRow, *tests):
+                db.execute(update(TABLES[DeliveryRow]).where(*tests).values(due_ms=now_ms))
+                return waiting.notice
+            notice, body = notice_of_test(who.account, asked.id, now_ms)
+            db.insert(DeliveryRow, [DeliveryRow(asked.id, notice, now_ms, 0, body)])
+            return notice
+
+        notice = await self._store.write(write)
+        if notice is None:
+            raise await self._readers.read(lambda db: _no_webhook(db, who, asked))
+        data = TestNoticeResource(id=asked.id, notice=notice)
+        return ResourceAnswer[TestNoticeResource](as_of=await self._readers.read(as_of), data=data)
 
     async def remove(self, who: Identity, asked: OneWebhook) -> ResourceAnswer[RemovedWebhookResource]:
         """Remove a webhook. Raises NotFound if the account has none with this id."""
@@ -116,9 +168,30 @@ class NotificationsApi:
             return bool(found)
 
         if not await self._store.write(write):
-            raise await self._readers.read(lambda db: not_found(db, f"webhook {asked.id} of {who.account}"))
+            raise await self._readers.read(lambda db: _no_webhook(db, who, asked))
         data = RemovedWebhookResource(removed=True)
         return ResourceAnswer[RemovedWebhookResource](as_of=await self._readers.read(as_of), data=data)
+
+
+def _no_webhook(db: IndexDatabase, who: Identity, asked: OneWebhook) -> NotFound:
+    return not_found(db, f"webhook {asked.id} of {who.account}")
+
+
+def _waiting_for(db: IndexDatabase, webhook: str) -> list[DeliveryRow]:
+    """Return the notices that wait for a webhook."""
+    return db.rows(DeliveryRow, columns(DeliveryRow).recipient == webhook)
+
+
+def _listed(row: SubscriptionRow, waiting: Sequence[DeliveryRow]) -> ListedWebhookResource:
+    worst = max(waiting, key=lambda one: one.attempts, default=None)
+    return ListedWebhookResource(
+        **_resource(row).model_dump(),
+        waiting=len(waiting),
+        failed_attempts=0 if worst is None else worst.attempts,
+        failure=None if worst is None else worst.failure,
+        next_attempt_ms=min((one.due_ms for one in waiting), default=None),
+        test=any(one.notice.startswith(TEST_NOTICE) for one in waiting),
+    )
 
 
 def _resource(row: SubscriptionRow) -> WebhookResource:
@@ -146,6 +219,16 @@ NOTIFICATION_ACTIONS: Final = (
         one_answer_of(NewWebhookResource),
         needs_token=True,
         act=lambda api, who, asked: api.notifications.add(who, asked),
+    ),
+    ApiAction(
+        "POST",
+        "/v1/notifications/test",
+        "test_webhook",
+        "Have the notifier send a test notice to a webhook.",
+        TestedWebhookBody,
+        one_answer_of(TestNoticeResource),
+        needs_token=True,
+        act=lambda api, who, asked: api.notifications.test(who, asked),
     ),
     ApiAction(
         "DELETE",

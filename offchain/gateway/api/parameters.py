@@ -214,6 +214,10 @@ class LeaseList(TimedListParameters):
     digest: Annotated[HexHash | None, Field(description="Only leases with this result (its SHA-256).")] = None
 
 
+class EscrowsOfAccount(TimedListParameters):
+    account: AccountId
+
+
 class HostList(ListParameters):
     """The order is that of the addresses."""
 

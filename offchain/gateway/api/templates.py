@@ -11,8 +11,10 @@ from typing import Final
 from offchain.gateway.api.manifest_models import TemplateList, TemplateResource, TemplateVariableResource
 from offchain.schema.manifest.parse import MAX_BYTES
 
-FOLDER: Final = Path(__file__).resolve().parents[3] / "examples"
-"""The examples of a clone or an image; an installed package has none."""
+_INSTALLED: Final = Path(__file__).resolve().parents[1] / "examples"
+"""Where setup.py puts the examples of an installed package."""
+FOLDER: Final = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[3] / "examples"
+"""The examples of an installed package, a clone or an image."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 _VARIABLE: Final = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_]\w*)(?::?-([^}]*)|[^}]*)\}|([A-Za-z_]\w*))", re.ASCII)
 _COMMAND: Final = "  "

@@ -35,6 +35,8 @@ TOPICS: Final[Mapping[Topic, str]] = {
     "lease_disputed": "a dispute about a lease is opened, decided, appealed or closed, and until when to act",
     "challenge_failed": "a host failed a challenge of its GPU, or did not answer one",
 }
+TEST_NOTICE: Final = "test-"
+"""Begin of the ids of test notices."""
 _ENDS: Final = frozenset({"PodStarted", "ToppedUp", "Extended", "Suspended", "Resumed"})
 """Events that tell when a lease is over by itself."""
 _LEASE_LOSSES: Final = frozenset({"LeaseEnded", "PodLost", "Requeued"})
@@ -215,6 +217,13 @@ def reminder_text(topic: str, lease: int, at_ms: int) -> str:
 def notice_id(account: str, topic: str, about: str) -> str:
     """Return the id of a notice: the same one for the same event or time, so that receivers can drop repetitions."""
     return hashlib.sha256(json.dumps([account, topic, about]).encode()).hexdigest()[:32]
+
+
+def notice_of_test(account: str, subscription: str, now_ms: int) -> tuple[str, str]:
+    """Return id and body of a notice by which an account tests its webhook. `now_ms`: the gateway's time."""
+    id_ = TEST_NOTICE + notice_id(account, "test", f"{subscription}@{now_ms}")
+    text = "This notice tests a webhook: the notifier reaches it. Check the signature with the webhook's secret."
+    return id_, notice_body(id_, account, "test", text, {"webhook": subscription}, now_ms)
 
 
 def notice_body(id_: str, account: str, topic: str, text: str, about: Mapping[str, Any], time_ms: int) -> str:

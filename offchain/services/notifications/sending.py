@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
-from offchain.adapters.public_addresses import PublicResolver, public_socket
+from offchain.adapters.public_addresses import PublicResolver, is_caused_by_rules, public_socket
 from offchain.clock import unix_ms
 from offchain.schema.public_address import is_public
 
@@ -122,9 +122,22 @@ class WebhookSender:
             ):
                 status = answer.status
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise NotDelivered(type(error).__name__) from None
+            raise NotDelivered(self._cause(error)) from None
         if not 200 <= status < 300:
-            raise NotDelivered(f"status {status}")
+            raise NotDelivered(f"the receiver answered with status {status}")
+
+    def _cause(self, error: Exception) -> str:
+        if is_caused_by_rules(error):
+            return "the host has no public address"
+        if isinstance(error, TimeoutError):
+            return f"the receiver did not answer within {self._timeout_s:g} s"
+        if isinstance(error, aiohttp.ClientSSLError):
+            return "the receiver's certificate is not valid, or TLS failed"
+        if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return "the host's name cannot be resolved"
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return "the receiver cannot be connected to"
+        return f"the connection failed ({type(error).__name__})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,7 +104,7 @@ class Notifier:
         for (row, _), reason in zip(due, done, strict=True):
             if reason is None:
                 await self._stored(self._store.delivered, row)
-            elif not await self._stored(self._store.failed, row, now):
+            elif not await self._stored(self._store.failed, row, reason, now):
                 self._log.warning("given_up", recipient=row.recipient, notice=row.notice, reason=reason)
 
     async def take_alerts(self, alerts: Sequence[HostAlert]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy import delete, func, select
@@ -124,15 +124,15 @@ class NotificationStore:
         with self._db.transaction():
             self._remove([row])
 
-    def failed(self, row: DeliveryRow, now_ms: int) -> bool:
-        """Note a failed attempt; return whether there is another one."""
+    def failed(self, row: DeliveryRow, reason: str, now_ms: int) -> bool:
+        """Note a failed attempt and why it failed; return whether there is another one."""
         attempts = row.attempts + 1
         with self._db.transaction():
             if attempts >= MOST_ATTEMPTS:
                 self._remove([row])
                 return False
             due_ms = now_ms + backoff(row.attempts, FIRST_RETRY_MS, LONGEST_RETRY_MS)
-            self._db.upsert(DeliveryRow, [DeliveryRow(row.recipient, row.notice, due_ms, attempts, row.body)])
+            self._db.upsert(DeliveryRow, [replace(row, due_ms=due_ms, attempts=attempts, failure=reason)])
             return True
 
     def _events(self, first: int, last: int) -> tuple[list[Happened], int]:

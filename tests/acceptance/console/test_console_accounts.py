@@ -2,11 +2,17 @@
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from playwright.async_api import Browser, expect
+from sqlalchemy import delete
 
+from offchain.indexer.notification_rows import DeliveryRow, SubscriptionRow
+from offchain.indexer.rows import LeaseRow, TaskRow
 from offchain.indexer.sign_in_rows import ApiKeyRow, SessionRow
+from offchain.indexer.tables import TABLES
+from tests.support.chain_records import GTY
 from tests.support.console_browser import Console, console
 from tests.support.console_gateway import ALICE, BOB, MARKUP, ConsoleGateway
 from tests.support.pdf_text import pdf_text
@@ -197,3 +203,63 @@ async def test_a_statement_covers_the_days_that_were_chosen(here: Console) -> No
     await page.emulate_media(media="print")
     await expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
     await expect(page.get_by_text("Change of free coins")).to_be_visible()
+
+
+async def test_a_webhook_is_added_tested_and_removed(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    await connect_alice(here)
+    await page.get_by_role("link", name="Webhooks").click()
+    await expect(page.get_by_text("This account has no webhook.")).to_be_visible()
+    url = page.get_by_label("URL (HTTPS, at a public address)")
+    await url.fill("https://10.0.0.1/")
+    await page.get_by_role("button", name="Add a webhook").click()
+    await expect(page.get_by_role("alert")).to_contain_text("its host is not a public address")
+    assert gateway.db.rows(SubscriptionRow) == []
+
+    await url.fill("https://hooks.example.org/<b>gantry</b>")
+    await page.get_by_label("an alert about a host").check()
+    await page.get_by_role("button", name="Add a webhook").click()
+    await expect(page.get_by_text("is shown only now")).to_be_visible()
+    (row,) = gateway.db.rows(SubscriptionRow)
+    assert (row.account, row.url) == (ALICE.address, "https://hooks.example.org/<b>gantry</b>")
+    assert {"lease_ended", "host_alert"} <= set(row.topics.split(","))
+    assert {"host_anomaly", "challenge_failed"}.isdisjoint(row.topics.split(","))
+    await expect(page.get_by_text(row.secret)).to_be_visible()
+    assert await here.axe() == []
+    await page.reload()
+    await expect(page.get_by_role("table", name="Webhooks")).to_contain_text("an alert about a host")
+    await expect(page.get_by_text(row.secret)).to_have_count(0)
+
+    await page.get_by_role("button", name=f"Test {row.url}").click()
+    await expect(page.get_by_text("The test notice waits for the notifier")).to_be_visible()
+    (waiting,) = gateway.db.rows(DeliveryRow)
+    failure = "the receiver answered with status 500"
+    gateway.db.upsert(DeliveryRow, [replace(waiting, attempts=1, failure=failure)])
+    await expect(page.get_by_text(f"The test notice was not delivered: {failure}.")).to_be_visible()
+    await expect(page.get_by_text(f"1 notice waits; 1 attempt failed: {failure}")).to_be_visible()
+    with gateway.db.transaction():
+        gateway.db.execute(delete(TABLES[DeliveryRow]))
+    await expect(page.get_by_text("The test notice was delivered.")).to_be_visible()
+
+    await page.get_by_role("button", name=f"Remove {row.url}").click()
+    await expect(page.get_by_text("This account has no webhook.")).to_be_visible()
+    assert gateway.db.rows(SubscriptionRow) == []
+
+
+async def test_escrows_are_listed_by_lease_with_links(here: Console, gateway: ConsoleGateway) -> None:
+    page = here.page
+    task, lease = gateway.task_in("Running")
+    held = 3 * GTY // 2
+    gateway.db.upsert(TaskRow, [replace(task, tenant=ALICE.address)])
+    gateway.db.upsert(LeaseRow, [replace(lease, deposited=2 * GTY, paid=GTY // 2, refunded=0)])
+    await connect_alice(here)
+    table = page.get_by_role("table", name="Escrows by lease")
+    await expect(table.get_by_role("row")).to_have_count(2)
+    await expect(table).to_contain_text("active")
+    await expect(table).to_contain_text(f"{held / GTY:g} GTY")
+    assert await here.axe() == []
+    await table.get_by_role("link", name=str(lease.lease), exact=True).click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text(f"Lease {lease.lease}")
+    await page.go_back()
+    await table.get_by_role("link", name=str(task.task), exact=True).click()
+    await expect(page).to_have_url(re.compile(rf"/tasks/{task.task}$"))

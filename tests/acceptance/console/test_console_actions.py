@@ -6,15 +6,18 @@ One network for all: a real node and index, a real gateway, and agents whose eng
 import hashlib
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
+from offchain.core.conservation import Reason
 from offchain.core.pricing import deposit
 from offchain.schema.chain_types._generated_chain import storage
 from offchain.schema.chain_types.ids import lease_id
 from offchain.schema.durations import HOUR_MS
+from offchain.services.audit import hold_reason
 from offchain.services.audit_facts import AuditFacts
 from offchain.services.audit_verifier import verify_file
 from tests.support.console_browser import PATIENCE_MS, Console, browser, console
@@ -220,6 +223,31 @@ async def test_a_provider_reclaims_a_lease_with_notice(here: Console, net: Conso
     await page.get_by_role("button", name="Reclaim").click()
     await refused(page, f"the tenant of lease {lease_id(task, 0, 0)} has notice until")
     assert (await net.lease(task)).reclaim_at == notice
+
+
+async def test_the_escrows_of_an_account_are_what_the_chain_has_on_hold_for_leases(
+    here: Console, net: ConsoleNetwork
+) -> None:
+    """After all that was done above with services, rentals and jobs of the tenant."""
+    task = await net.place("service")
+    lease, number = await net.lease(task), lease_id(task, 0, 0)
+    tenant = (await net.task(task)).tenant
+
+    async def look() -> Any:
+        answer = await here.page.request.get(f"{net.url}/v1/accounts/{tenant}/escrows?limit=500")
+        found = await answer.json()
+        held = {int(one["lease"]): int(one["held"]) for one in found["data"]}
+        return (found["as_of"], held) if number in held else None
+
+    as_of, held = await net.until(look, f"the escrow of lease {number}")
+    holds = await net.chain.link.query("Balances", "Holds", [tenant], at=bytes.fromhex(as_of["hash"][2:]))
+    assert sum(held.values()) == sum(one["amount"] for one in holds if hold_reason(one["id"]) is Reason.ESCROW)
+    assert held[number] == lease.escrow.deposit
+
+    page = await connect(here, "Charlie")
+    table = page.get_by_role("table", name="Escrows by lease")
+    await expect(table.get_by_role("link", name=str(number), exact=True)).to_be_visible()
+    await expect(table.get_by_role("row")).to_have_count(1 + len(held))
 
 
 async def test_a_provider_changes_a_price(here: Console, net: ConsoleNetwork) -> None:

@@ -82,7 +82,9 @@ async def test_a_provider_sees_measurements_of_its_host_over_time(here: Console,
     times = [number * 600_000 for number in range(144)]
     values = [None, *range(143)]
     device = {"device": 0, "utilisation_percent": values, "temperature_celsius": values, "power_watts": values}
-    series = [{**device, "sm_clock_mhz": [None] * 144}]
+    links = {"pcie_received_bytes_per_s": [2_500_000] * 144, "pcie_sent_bytes_per_s": [1_000_000] * 144}
+    names = ("sm_clock_mhz", "nvlink_received_bytes_per_s", "nvlink_sent_bytes_per_s", "nvlink_errors")
+    series = [{**device, **links, "pcie_replays": [0] * 144, **dict.fromkeys(names, [None] * 144)}]
     await answer(here.page, "/measurements", {"times_ms": times, "devices": series})
     await here.go(f"/hosts/{host}")
     await expect(here.page.get_by_role("heading", name="Price list")).to_be_visible()
@@ -90,7 +92,14 @@ async def test_a_provider_sees_measurements_of_its_host_over_time(here: Console,
     page = await connect(here, "Bob")
     await here.go(f"/hosts/{host}")
     await expect(page.get_by_text("Temperature, °C")).to_be_visible()
-    await expect(page.locator("canvas")).to_have_count(4)
+    # A driver that counts nothing of NVLink has no chart of it, and a counted 0 is shown.
+    await expect(page.get_by_text("PCIe traffic, MB/s")).to_be_visible()
+    await expect(page.get_by_text("PCIe and NVLink errors, count")).to_be_visible()
+    await expect(page.get_by_text("NVLink traffic")).to_have_count(0)
+    await expect(page.locator("canvas")).to_have_count(6)
+    await page.get_by_text("Lowest, mean, highest and last").nth(4).click()
+    received = page.get_by_role("row").filter(has=page.get_by_role("cell", name="GPU 0 received", exact=True))
+    await expect(received).to_contain_text("2.5 MB/s")
     await page.get_by_text("Lowest, mean, highest and last").nth(1).click()
     row = page.get_by_role("row").filter(has=page.get_by_role("cell", name="GPU 0", exact=True))
     await expect(row.filter(has_text="142 °C")).to_contain_text("71 °C")

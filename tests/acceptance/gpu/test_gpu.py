@@ -1,14 +1,17 @@
 """A real NVIDIA GPU: the agent finds it and reads its state, and a task computes on it, is metered and paid."""
 
+import contextlib
 import csv
 import json
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from node_agent.core.devices import DeviceHealthy
 from node_agent.metering.gpus import MachineGpuSource
+from node_agent.telemetry.device_readings import DeviceReader
 from node_agent.telemetry.nvml import Nvml, driver_version
 from offchain.devnet.paths import ROOT
 from offchain.schema.chain_types._generated_chain import HostStatusOnline
@@ -67,6 +70,20 @@ def test_a_program_shows_in_the_readings_of_its_gpu(gpus, cuda_check):
         source.close()
     assert busiest > 500_000
     assert most > idle.memory_bytes + (64 << 20)
+
+
+def test_the_counters_of_links_are_those_of_nvidia_smi(gpus):
+    whole = [one.device.uuid for one in gpus if not one.device.mig]
+    done = subprocess.run(["nvidia-smi", "-q", "-x"], capture_output=True, text=True, check=True)
+    said = {one.findtext("uuid"): one for one in ET.fromstring(done.stdout).iter("gpu")}  # noqa: S314  (ours)
+    with contextlib.closing(DeviceReader()) as reader:
+        found = reader.read(whole)
+    for uuid in whole:
+        replays = said[uuid].findtext("pci/replay_counter", "N/A")
+        assert found[uuid].pcie_replays == (int(replays) if replays.isdecimal() else None)
+        # Links that are there have traffic and errors, or none of both if the driver does not count them.
+        if found[uuid].nvlinks_active is None:
+            assert (found[uuid].nvlink_received_bytes, found[uuid].nvlink_errors) == (None, None)
 
 
 async def test_a_task_computes_on_the_gpu_of_its_lease(net: Net, gpus, cuda_image):

@@ -1,5 +1,6 @@
 """The wheel in an environment of its own, outside of the clone: the command, the SDK, and its example."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from offchain.devnet.paths import ROOT
+from offchain.gateway.api.templates import templates
 from tests.support.local_network import Net, run
 
 BARE = {"PYTHONPATH": "", "GANTRY_STATE": "/nonexistent"}
@@ -20,6 +22,12 @@ with gantry.connect(account="//Charlie") as network:
     task = network.submit(sys.argv[1])
     print(task.wait().text)
     print(task.bill())
+"""
+
+TEMPLATES = """
+import json
+from offchain.gateway.api.templates import FOLDER, templates
+print(json.dumps([str(FOLDER), templates(dict).model_dump(mode="json")]))
 """
 
 
@@ -56,6 +64,17 @@ def test_the_wheel_has_the_console_and_not_its_sources(built: tuple[Path, Path])
     assert "offchain/gateway/console/index.html" in names
     assert any(name.startswith("offchain/gateway/console/assets/") and name.endswith(".js") for name in names)
     assert not [name for name in names if name.startswith("offchain/console/")]
+
+
+def test_an_installed_wheel_offers_the_templates_of_a_clone(folder: Path, python: Path):
+    env = {**os.environ, **BARE}
+    command = [str(python), "-c", TEMPLATES]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    where, offered = json.loads(done.stdout)
+    assert Path(where).is_relative_to(folder / "bare"), where
+    assert offered == templates(dict).model_dump(mode="json")
+    assert {"primes", "rental", "service"} <= {one["name"] for one in offered["data"]}
 
 
 async def test_the_command_works_outside_of_the_clone(folder: Path, python: Path, net: Net):

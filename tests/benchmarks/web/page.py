@@ -35,12 +35,15 @@ _NOTE_USABLE: Final = """
     }).observe(document, {childList: true, subtree: true, characterData: true});
 """
 """The page can be used when its main part has text and nothing of it is loading any more."""
-_USABLE_MS: Final = """
+_USABLE: Final = """
     new Promise((done) => {
-      const look = () => window.usableMs ? done(window.usableMs) : setTimeout(look, 20);
+      const bytes = () => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
+        .reduce((sum, entry) => sum + entry.transferSize, 0);
+      const look = () => window.usableMs ? done([window.usableMs, bytes()]) : setTimeout(look, 20);
       look();
     })
 """
+"""Milliseconds until then, and the bytes that were received: headers and compressed bodies, also of the API."""
 
 
 def measure() -> list[Figure]:
@@ -57,7 +60,12 @@ def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="gantry-page-") as folder:
         path = Path(folder) / "index.db"
         lists.fill(path, 100, 1_000)
-        return [*figures, Figure("console-usable", "s", asyncio.run(_usable(program, path)), target_p95=1)]
+        loads = asyncio.run(_loads(program, path))
+    return [
+        *figures,
+        Figure("console-usable", "s", tuple(round(ms / 1000, 3) for ms, _ in loads), target_p95=1),
+        Figure("console-transferred", "kB", tuple(round(size / _KB, 1) for _, size in loads), 300),
+    ]
 
 
 class _Named(HTMLParser):
@@ -80,14 +88,17 @@ def _first_load(index: Path) -> int:
     return sum(len(gzip.compress(path.read_bytes())) for path in (index, *(FOLDER / one for one in named.paths)))
 
 
-async def _usable(program: str, index: Path) -> tuple[float, ...]:
-    """Return seconds from the navigation until the start page can be used, each in a new profile without a cache."""
+async def _loads(program: str, index: Path) -> list[tuple[float, float]]:
+    """Load the start page several times, each in a new profile without a cache.
+
+    Return milliseconds from the navigation until it can be used, and the bytes that were transferred for it.
+    """
     settings = ApiSettings(host="127.0.0.1", port=0, index=str(index), requests_per_s=10_000, development=True)
     async with ApiServer(settings).listening() as url, _browser(program) as browser:
-        return tuple([round(await _load(browser, url) / 1000, 3) for _ in range(_LOADS)])
+        return [await _load(browser, url) for _ in range(_LOADS)]
 
 
-async def _load(browser: _Browser, url: str) -> float:
+async def _load(browser: _Browser, url: str) -> tuple[float, float]:
     context = await browser.call("Target.createBrowserContext")
     made = await browser.call("Target.createTarget", url="about:blank", browserContextId=context["browserContextId"])
     attached = await browser.call("Target.attachToTarget", targetId=made["targetId"], flatten=True)
@@ -95,11 +106,10 @@ async def _load(browser: _Browser, url: str) -> float:
     await browser.call("Page.enable", session)
     await browser.call("Page.addScriptToEvaluateOnNewDocument", session, source=_NOTE_USABLE)
     await browser.call("Page.navigate", session, url=url)
-    found = await browser.call(
-        "Runtime.evaluate", session, expression=_USABLE_MS, awaitPromise=True, returnByValue=True
-    )
+    found = await browser.call("Runtime.evaluate", session, expression=_USABLE, awaitPromise=True, returnByValue=True)
     await browser.call("Target.disposeBrowserContext", browserContextId=context["browserContextId"])
-    return float(found["result"]["value"])
+    ms, size = found["result"]["value"]
+    return float(ms), float(size)
 
 
 class _Browser:

@@ -55,6 +55,26 @@ async def test_a_device_has_the_values_that_its_driver_knows(monitor):
     assert {name for name, device, *_ in found if device == "1"} == {"gantry_device_info", "gantry_device_healthy"}
 
 
+async def test_links_have_the_counters_that_their_driver_knows(monitor):
+    known = DeviceReading(pcie_replays=0, nvlink_sent_bytes=2**40, nvlink_errors={"replay": 3, "recovery": 0})
+    for reading, wanted in (
+        (
+            known,
+            {
+                ("gantry_device_pcie_replays_total", "0", "GPU-0"): 0,
+                ("gantry_device_nvlink_transmit_bytes_total", "0", "GPU-0"): 2**40,
+                ("gantry_device_nvlink_errors_total", "0", "GPU-0", "replay"): 3,
+                ("gantry_device_nvlink_errors_total", "0", "GPU-0", "recovery"): 0,
+            },
+        ),
+        (DeviceReading(), {}),
+    ):
+        source = DeviceMetrics([GPU], monitor, lambda uuids, reading=reading: dict.fromkeys(uuids, reading))
+        await source.refresh()
+        found = values(source)
+        assert {key: value for key, value in found.items() if "nvlink" in key[0] or "pcie" in key[0]} == wanted
+
+
 async def test_drivers_are_asked_once_in_five_seconds_and_a_driver_that_hangs_holds_one_thread(monitor, monkeypatch):
     asked, go_on = [], threading.Event()
 

@@ -6,12 +6,14 @@ import pytest
 
 from offchain.devnet.paths import ROOT
 from offchain.gateway.api.openapi import document
+from offchain.services.notifications.notices import TOPICS
 
 API = ROOT / "offchain" / "console" / "src" / "api"
 TYPES = tuple(sorted(API.glob("*types.ts")))
 _INTERFACE = re.compile(r"^export interface (\w+)(?: extends (\w+))? \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^  (\w+)\??: ", re.MULTILINE)
 GENERIC = {"ResourceAnswer", "Page"}
+TOPICS_FILE = API.parent / "lib" / "notification_topics.ts"
 RENAMED = {"ManifestErrorLine": "ManifestError"}
 """Interfaces whose names differ from those of the document, where these are taken in the console."""
 
@@ -31,3 +33,8 @@ def test_a_type_of_the_console_has_fields_of_the_api(name: str) -> None:
     schema = RENAMED.get(name, name)
     assert schema in schemas, f"the API has no answer {schema}"
     assert fields - set(schemas[schema]["properties"]) == set()
+
+
+def test_the_console_offers_every_topic_of_webhooks() -> None:
+    text = TOPICS_FILE.read_text(encoding="utf-8")
+    assert set(re.findall(r"^  (\w+): \"", text, re.MULTILINE)) == set(TOPICS)

@@ -3,7 +3,7 @@
 import math
 
 from offchain.adapters.metrics.prometheus_api import PrometheusSeries
-from offchain.gateway.api.device_history import MOST_DEVICES, history_of
+from offchain.gateway.api.device_history import MOST_DEVICES, expressions, history_of
 
 TIMES = range(100, 131, 10)
 
@@ -33,3 +33,20 @@ def test_odd_labels_and_too_many_devices_are_left_out():
     odd = [PrometheusSeries({}, ((100.0, 1.0),)), series("-1", (100.0, 1.0)), series("9" * 20, (100.0, 1.0))]
     found = history_of({"power_watts": [*odd, *many]}, TIMES)
     assert [one.device for one in found.devices] == list(range(MOST_DEVICES))
+
+
+def test_counters_are_compared_over_a_step_and_at_least_a_minute():
+    for step_s, window in ((25, "60s"), (600, "600s")):
+        asked = expressions("5Host", step_s)
+        chosen = '{host="5Host"}'
+        assert asked["power_watts"] == f"gantry_device_power_watts{chosen}"
+        assert asked["nvlink_sent_bytes_per_s"] == f"rate(gantry_device_nvlink_transmit_bytes_total{chosen}[{window}])"
+        assert asked["pcie_replays"] == (
+            f"sum by (device) (increase(gantry_device_pcie_replays_total{chosen}[{window}]))"
+        )
+
+
+def test_what_a_driver_does_not_count_is_null_and_not_0():
+    (found,) = history_of({"pcie_replays": [series("0", (100.0, 0.0))]}, TIMES).devices
+    assert found.pcie_replays == [0.0, None, None, None]
+    assert found.nvlink_errors == found.nvlink_sent_bytes_per_s == [None] * 4

@@ -39,6 +39,12 @@ export interface DeviceSeries {
   temperature_celsius: (number | null)[];
   power_watts: (number | null)[];
   sm_clock_mhz: (number | null)[];
+  pcie_received_bytes_per_s: (number | null)[];
+  pcie_sent_bytes_per_s: (number | null)[];
+  pcie_replays: (number | null)[];
+  nvlink_received_bytes_per_s: (number | null)[];
+  nvlink_sent_bytes_per_s: (number | null)[];
+  nvlink_errors: (number | null)[];
 }
 
 export interface DeviceHistory {

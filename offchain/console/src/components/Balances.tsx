@@ -1,15 +1,18 @@
-/** Coins of the connected account: spendable, on hold and why; and a transfer. */
+/** Coins of the connected account: spendable, on hold, why and for which lease; and a transfer. */
 
 import { useState } from "preact/hooks";
-import { useResource, useThrottled } from "../api/hooks.ts";
+import type { Escrow } from "../api/account_types.ts";
+import { type Loaded, useResource, useThrottled } from "../api/hooks.ts";
 import { useEventStream } from "../api/stream.ts";
-import type { Balance, Hold, ResourceAnswer } from "../api/types.ts";
+import type { Balance, Hold, Page, ResourceAnswer } from "../api/types.ts";
 import { isAddress } from "../lib/address.ts";
 import { parseAmount } from "../lib/money.ts";
 import { spaced } from "../lib/states.ts";
+import { apiQuery } from "../lib/url_state.ts";
 import type { CallChoice } from "../wallet/calls.ts";
 import { CallDialog } from "./CallDialog.tsx";
 import { DataTable } from "./DataTable.tsx";
+import { EscrowTable } from "./EscrowTable.tsx";
 import { Empty, Load } from "./loading.tsx";
 import { Amount, Tile, Wrong } from "./parts.tsx";
 
@@ -21,13 +24,28 @@ function holdName(reason: string): string {
   return name === undefined ? spaced(reason) : `${spaced(name)} (${spaced(pallet ?? "")})`;
 }
 
-export function Balances(props: { account: string }) {
-  const balance = useResource<ResourceAnswer<Balance>>(`/v1/accounts/${encodeURIComponent(props.account)}/balance`);
-  useEventStream({ subject: props.account }, useThrottled(balance.reload, REFRESH_MS));
+export function Balances(props: { account: string; after: string; pageHref: (after: string) => string }) {
+  const path = `/v1/accounts/${encodeURIComponent(props.account)}`;
+  const balance = useResource<ResourceAnswer<Balance>>(`${path}/balance`);
+  const escrows = useResource<Page<Escrow>>(`${path}/escrows${apiQuery({ after: props.after })}`);
+  const reload = (): void => {
+    balance.reload();
+    escrows.reload();
+  };
+  useEventStream({ subject: props.account }, useThrottled(reload, REFRESH_MS));
+  return (
+    <>
+      <Holdings account={props.account} of={balance} />
+      <EscrowTable of={escrows} pageHref={props.pageHref} isFirst={props.after === ""} />
+    </>
+  );
+}
+
+function Holdings(props: { account: string; of: Loaded<ResourceAnswer<Balance>> }) {
   return (
     <section class="stack">
       <h2>Balance</h2>
-      <Load of={balance} what="the balance">
+      <Load of={props.of} what="the balance">
         {({ data }) => (
           <>
             <ul class="tiles" aria-label="Balance">

@@ -1,19 +1,14 @@
-/** Utilisation, temperature, power and clocks of a host's GPUs over time, for its provider and for operators. */
+/** Utilisation, temperature, power, clocks and links of a host's GPUs over time, for its provider and for operators. */
 
 import { lazy } from "preact-iso";
 import { useMemo } from "preact/hooks";
 import type { DeviceHistory as Measured, DeviceSeries } from "../api/monitoring_types.ts";
+import { DEVICE_CHARTS, deviceLines, type DeviceChart } from "../lib/device_charts.ts";
 import { useWallet } from "../wallet/session.ts";
 import { Empty } from "./loading.tsx";
 import { Measurements } from "./Measurements.tsx";
 
 const TimeChart = lazy(() => import("./TimeChart.tsx").then((module) => module.TimeChart));
-const CHARTS = [
-  ["utilisation_percent", "Utilisation", "%"],
-  ["temperature_celsius", "Temperature", "°C"],
-  ["power_watts", "Power", "W"],
-  ["sm_clock_mhz", "Clock", "MHz"],
-] as const;
 
 /** Nothing for others: measurements are not public. `provider`: of the host. */
 export function DeviceHistory(props: { host: string; provider: string }) {
@@ -42,24 +37,18 @@ function AllCharts(props: { measured: Measured }) {
   }
   return (
     <>
-      {CHARTS.map(([name, label, unit]) => (
-        <Measurement key={name} name={name} label={label} unit={unit} devices={devices} timesMs={timesMs} />
+      {DEVICE_CHARTS.map((chart) => (
+        <Measurement key={chart.label} chart={chart} devices={devices} timesMs={timesMs} />
       ))}
     </>
   );
 }
 
-function Measurement(props: {
-  name: Exclude<keyof DeviceSeries, "device">;
-  label: string;
-  unit: string;
-  devices: readonly DeviceSeries[];
-  timesMs: readonly number[];
-}) {
-  const { name, devices, timesMs } = props;
-  const lines = useMemo(
-    () => devices.map((one) => ({ name: `GPU ${one.device}`, values: one[name] })),
-    [devices, name],
+function Measurement(props: { chart: DeviceChart; devices: readonly DeviceSeries[]; timesMs: readonly number[] }) {
+  const { chart, devices } = props;
+  const lines = useMemo(() => deviceLines(devices, chart), [devices, chart]);
+  if (lines.length === 0) return null;
+  return (
+    <TimeChart label={chart.label} unit={chart.unit} timesMs={props.timesMs} lines={lines} digits={chart.digits} />
   );
-  return <TimeChart label={props.label} unit={props.unit} timesMs={timesMs} lines={lines} />;
 }

@@ -1,4 +1,4 @@
-/** The connected account: connecting and signing in, coins, statements, keys for programs, tasks. */
+/** The connected account: connecting and signing in, coins and escrows, tasks, statements, keys, webhooks. */
 
 import { useLocation } from "preact-iso";
 import { useResource } from "../api/hooks.ts";
@@ -10,6 +10,7 @@ import { ProblemNotice } from "../components/loading.tsx";
 import { Copy, Heading, Status, Tabs, Time } from "../components/parts.tsx";
 import { Statement } from "../components/Statement.tsx";
 import { TaskTable } from "../components/TaskTable.tsx";
+import { Webhooks } from "../components/Webhooks.tsx";
 import { apiQuery, stateOf, urlWith } from "../lib/url_state.ts";
 import { disconnect, signIn, useWallet } from "../wallet/session.ts";
 
@@ -18,6 +19,7 @@ const TABS = [
   { id: "tasks", name: "Tasks" },
   { id: "statement", name: "Statement" },
   { id: "keys", name: "Keys for programs" },
+  { id: "webhooks", name: "Webhooks" },
 ] as const;
 const DEFAULTS = { tab: "coins", after: "", from: "", to: "" };
 
@@ -78,7 +80,7 @@ export function OwnAccount() {
       <Tabs label="Views of the account" tabs={TABS} current={state.tab} href={(tab) => to({ tab })} />
       {state.tab === "coins" && (
         <>
-          <Balances account={signer.address} />
+          <Balances account={signer.address} after={state.after} pageHref={(after) => to({ after })} />
           <Transfer />
         </>
       )}
@@ -94,6 +96,7 @@ export function OwnAccount() {
         />
       )}
       {state.tab === "keys" && <ApiKeys session={session} />}
+      {state.tab === "webhooks" && <Webhooks session={session} />}
     </>
   );
 }

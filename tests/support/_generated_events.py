@@ -144,7 +144,7 @@ class HostsAskChanged(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class HostsEndpointChanged(GantryEvent):
-    """A host is reached in another way."""
+    """A host changed its endpoint."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "EndpointChanged"
@@ -176,7 +176,7 @@ class HostsHardwareChanged(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class HostsDeviceHealthChanged(GantryEvent):
-    """A host said which of its devices are out of order; all others are in order."""
+    """A host reported which of its devices are unhealthy; all others are healthy."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "DeviceHealthChanged"
@@ -289,20 +289,20 @@ class TasksSubmitted(GantryEvent):
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Submitted"
     first: int
-    """The first of them; the others have the numbers that follow."""
+    """The first of them; the others have the next numbers."""
     count: int
     """How many."""
     tenant: AccountId
-    """Who pays."""
+    """The account that pays."""
     kind: TaskKind
-    """The sort of work."""
+    """The kind of the tasks."""
     manifest_digest: bytes
     """SHA-256 of their manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksAssigned(GantryEvent):
-    """Pods of a task were placed."""
+    """Pods of a task were assigned."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Assigned"
@@ -315,7 +315,7 @@ class TasksAssigned(GantryEvent):
     deposit.
     """
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,9 +341,9 @@ class TasksPodStarted(GantryEvent):
     lease: int
     """The lease of the pod."""
     depletes_at: int
-    """When the lease is over by itself."""
+    """When the lease ends."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,34 +357,34 @@ class TasksPodReported(GantryEvent):
     lease: int
     """The lease of the pod."""
     result: PodResult
-    """What it ended with."""
+    """Its result."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksRequeued(GantryEvent):
-    """An attempt came to nothing: the task waits again, or has failed."""
+    """An attempt failed: the task is queued again, or has failed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Requeued"
     task: int
     """The task."""
     lease: int
-    """The lease because of which."""
+    """The lease that failed."""
     reason: RequeueReason
     """Why."""
     bills: tuple[LeaseBill, ...]
     """How the leases of the attempt were paid."""
     failures: int
-    """How many attempts have come to nothing."""
+    """The number of failed attempts."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPodLost(GantryEvent):
-    """A pod of a service, a rental or a task with replicas came to nothing."""
+    """A pod of a service, a rental or a task with replicas failed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PodLost"
@@ -397,14 +397,14 @@ class TasksPodLost(GantryEvent):
     bills: tuple[LeaseBill, ...]
     """How the leases that ended were paid."""
     failures: int
-    """How many attempts have come to nothing; of services and rentals, how many in a row."""
+    """The number of failed attempts; for services and rentals, of consecutive ones."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksLeaseEnded(GantryEvent):
-    """A lease ended because its time is over, or its provider or the tenant's coins ended it."""
+    """A lease ended because its time is over, its provider reclaimed it, or its deposit is used up."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "LeaseEnded"
@@ -419,27 +419,27 @@ class TasksLeaseEnded(GantryEvent):
     is settled.
     """
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreemptionNoticed(GantryEvent):
-    """A spot task was told to leave for a waiting task of higher priority."""
+    """A spot task received a preemption notice in favour of a queued task of higher priority."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PreemptionNoticed"
     task: int
     """The spot task."""
     wanting: int
-    """The waiting task."""
+    """The queued task."""
     ends_at: int
-    """Until then it may run on."""
+    """The spot task may continue until then."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreemptionWithdrawn(GantryEvent):
-    """The notice of a spot task is void: the task for which it was to leave waits no longer, or its pods did not fit
-    when the notice was over.
+    """The preemption notice of a spot task was withdrawn: the queued task is no longer queued, or its pods did not
+    fit at the end of the notice.
     """
 
     pallet: ClassVar[str] = "Tasks"
@@ -447,25 +447,25 @@ class TasksPreemptionWithdrawn(GantryEvent):
     task: int
     """The spot task."""
     wanting: int
-    """The task that waited."""
+    """The task that was queued."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreemptionFailed(GantryEvent):
-    """The notice of others is over, and a waiting task could not be assigned in their place: nobody leaves."""
+    """A preemption notice is over, and the queued task could not be assigned: no task is evicted."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PreemptionFailed"
     task: int
-    """The waiting task."""
+    """The queued task."""
     error: Any
     """Why it could not be assigned."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreempted(GantryEvent):
-    """A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
-    its data is retained; others wait again.
+    """A spot task was preempted by a queued task of higher priority, which was assigned. A rental has ended, and
+    its data is retained; others are queued again.
     """
 
     pallet: ClassVar[str] = "Tasks"
@@ -473,16 +473,16 @@ class TasksPreempted(GantryEvent):
     task: int
     """The spot task."""
     wanting: int
-    """The waiting task."""
+    """The queued task."""
     bills: tuple[LeaseBill, ...]
-    """How its leases were paid; a rental's is when it is settled."""
+    """How its leases were paid; that of a rental is paid at its settlement."""
     state: TaskState
     """Where the spot task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksStandbyNamed(GantryEvent):
-    """A host was named where the pod of a lease goes on if its own fails."""
+    """A host was named as the standby of a lease."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "StandbyNamed"
@@ -494,7 +494,7 @@ class TasksStandbyNamed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksLeaseMoved(GantryEvent):
-    """A pod goes on at another host, by a new lease that waits for its start."""
+    """A pod migrates to another host, by a new lease that is pending."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "LeaseMoved"
@@ -503,13 +503,13 @@ class TasksLeaseMoved(GantryEvent):
     from_: int
     """The lease that ended."""
     to: int
-    """The lease by which the pod goes on."""
+    """The new lease."""
     host: AccountId
     """The host of that lease."""
     rate_per_hour: int
-    """What that lease costs in base units an hour."""
+    """The rate of that lease in base units per hour."""
     deposit: int
-    """Its deposit: what was left of the deposit of the lease that ended."""
+    """Its deposit: the rest of the deposit of the lease that ended."""
     bill: LeaseBill
     """How the lease that ended was paid."""
     reason: EndReason
@@ -518,7 +518,7 @@ class TasksLeaseMoved(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksCheckpointed(GantryEvent):
-    """A host keeps a new checkpoint of a pod."""
+    """A host stored a new checkpoint of a pod."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Checkpointed"
@@ -532,7 +532,7 @@ class TasksCheckpointed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksCancelled(GantryEvent):
-    """A tenant called a task off."""
+    """A tenant cancelled a task."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Cancelled"
@@ -561,12 +561,12 @@ class TasksStopped(GantryEvent):
     task: int
     """The task."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksScaled(GantryEvent):
-    """A task is to have another number of pods."""
+    """A service was scaled, or a further replica was requested."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Scaled"
@@ -577,7 +577,7 @@ class TasksScaled(GantryEvent):
     bills: tuple[LeaseBill, ...]
     """How the leases of pods that are no longer wanted were paid."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -635,7 +635,7 @@ class TasksDisputeResolved(GantryEvent):
     bills: tuple[LeaseBill, ...]
     """How the leases were closed where it was upheld."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -692,7 +692,7 @@ class TasksDataLost(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksPruned(GantryEvent):
-    """A final task was put away."""
+    """A final task was pruned."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Pruned"
@@ -704,7 +704,7 @@ class TasksPruned(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksItemRefused(GantryEvent):
-    """An item of a batch was refused. It changed nothing; the others were not touched by it."""
+    """An item of a batch was refused. It changed nothing and did not affect the others."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "ItemRefused"
@@ -747,7 +747,7 @@ class TasksSchedulerLeaving(GantryEvent):
     who: AccountId
     """The account."""
     until: int
-    """From then on its bond can be released."""
+    """The time from which its bond can be released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -770,7 +770,7 @@ class TasksSchedulerPunished(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksSchedulerUnbonded(GantryEvent):
-    """An account that has left the schedulers has its bond back."""
+    """The bond of an account that has left the schedulers was released."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "SchedulerUnbonded"
@@ -809,7 +809,7 @@ class LeasesExtended(GantryEvent):
     amount: int
     """How many coins were deposited."""
     ends_at: int
-    """When the lease is over by itself now."""
+    """When the lease ends now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -835,11 +835,11 @@ class LeasesSuspended(GantryEvent):
     lease: int
     """The lease."""
     rate_per_hour: int
-    """What it costs from now on, in base units an hour."""
+    """The new rate in base units per hour."""
     owed: int
-    """What is owed for the time before."""
+    """The amount owed for the time before."""
     ends_at: int
-    """When the lease is over by itself now."""
+    """When the lease ends now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -851,16 +851,16 @@ class LeasesResumed(GantryEvent):
     lease: int
     """The lease."""
     rate_per_hour: int
-    """What it costs from now on, in base units an hour."""
+    """The new rate in base units per hour."""
     owed: int
-    """What is owed for the time before."""
+    """The amount owed for the time before."""
     ends_at: int
-    """When the lease is over by itself now."""
+    """When the lease ends now."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesReclaimNoticed(GantryEvent):
-    """A provider wants its resources back."""
+    """A provider gave notice that it reclaims its resources."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "ReclaimNoticed"
@@ -879,20 +879,20 @@ class LeasesPaid(GantryEvent):
     lease: int
     """The lease."""
     until: int
-    """The time up to which it was paid for."""
+    """The time until which it was paid."""
     share: int
-    """What the provider got."""
+    """The amount that the provider got."""
     fee: int
     """The protocol fee, the shares of scheduler and settler included."""
     scheduler_fee: int
-    """The part of the fee that the scheduler got."""
+    """The scheduler's share of the fee."""
     settler_fee: int
-    """The part of the fee that the settler got."""
+    """The settler's share of the fee."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesBountyPaid(GantryEvent):
-    """A lease whose deposit is used up was closed by someone who is none of its parties."""
+    """A lease whose deposit is used up was closed by an account that is none of its parties."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "BountyPaid"
@@ -901,25 +901,25 @@ class LeasesBountyPaid(GantryEvent):
     who: AccountId
     """Who closed it."""
     bounty: int
-    """What it got of the provider's share."""
+    """The bounty, out of the provider's share."""
     fee: int
     """The protocol fee for it, the shares of scheduler and settler included."""
     scheduler_fee: int
-    """The part of the fee that the scheduler got."""
+    """The scheduler's share of the fee."""
     settler_fee: int
     """The part of the fee that the closer got as the settler."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesDataKept(GantryEvent):
-    """A tenant had coins held for keeping the data of a rental longer."""
+    """A tenant paid for a longer retention of the data of a rental."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "DataKept"
     lease: int
     """The lease."""
     until: int
-    """The time until which it is kept now."""
+    """The new end of the retention."""
     rate_per_hour: int
     """The price of the added time, in base units an hour."""
     amount: int
@@ -928,22 +928,22 @@ class LeasesDataKept(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeasesStoragePaid(GantryEvent):
-    """A host was paid for keeping data, or what was held for that went back to the tenant."""
+    """A host was paid for the retention of data, or the coins held for it were released to the tenant."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "StoragePaid"
     lease: int
     """The lease."""
     share: int
-    """What the provider got."""
+    """The amount that the provider got."""
     fee: int
     """The protocol fee, the shares of scheduler and settler included."""
     scheduler_fee: int
-    """The part of the fee that the scheduler got."""
+    """The scheduler's share of the fee."""
     settler_fee: int
-    """The part of the fee that the settler got."""
+    """The settler's share of the fee."""
     refunded: int
-    """What went back to the tenant."""
+    """The amount released to the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -958,7 +958,7 @@ class LeasesDataReleased(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeasesPurgedWithoutReceipt(GantryEvent):
-    """The time for a receipt of the purge is over, and the lease no longer holds anything."""
+    """The time for a receipt of the purge is over, and the resources of the lease are released."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "PurgedWithoutReceipt"
@@ -968,7 +968,7 @@ class LeasesPurgedWithoutReceipt(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeasesDueFailed(GantryEvent):
-    """What was to be done for a lease at this time was refused; it is tried again."""
+    """The processing of a due lease failed; it is retried."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "DueFailed"
@@ -977,12 +977,12 @@ class LeasesDueFailed(GantryEvent):
     error: Any
     """Why."""
     again_at: int
-    """When it is tried again."""
+    """When it is retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesCranked(GantryEvent):
-    """Someone had entries of the agenda looked at."""
+    """An account had entries of the agenda processed."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "Cranked"
@@ -1357,7 +1357,7 @@ class VerificationDisputeOpened(GantryEvent):
     by: AccountId
     """Who opened it."""
     accused: tuple[int, ...]
-    """The leases whose results are called wrong."""
+    """The leases whose results are disputed."""
     stake: int
     """What it staked."""
     evidence: bytes
@@ -1415,7 +1415,7 @@ class VerificationDisputeDecided(GantryEvent):
     level: int
     """How often a verdict was appealed before."""
     verdict: Vote
-    """Whether the complaint is right."""
+    """Whether the dispute is upheld."""
     appeal_until: int | None
     """Until when it may be appealed; none where it may not."""
 
@@ -1440,35 +1440,35 @@ class VerificationAppealed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class VerificationStakeReturned(GantryEvent):
-    """Someone has a stake back."""
+    """A stake was returned."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "StakeReturned"
     task: int
     """The task."""
     who: AccountId
-    """Whose it is."""
+    """Its owner."""
     amount: int
     """How much."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationStakeLost(GantryEvent):
-    """Someone lost a stake."""
+    """A stake was lost."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "StakeLost"
     task: int
     """The task."""
     who: AccountId
-    """Whose it was."""
+    """Its former owner."""
     amount: int
     """How much."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationFeeRefunded(GantryEvent):
-    """Someone who was right has the fee of a jury back from those who were wrong."""
+    """The fee of a jury was refunded to a winning party by the losing ones."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "FeeRefunded"
@@ -1494,12 +1494,12 @@ class VerificationDisputeClosed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class VerificationStepFailed(GantryEvent):
-    """What was due could not be done; nothing changed, and it is tried again later. A bug: please report it."""
+    """The processing of an entry failed; nothing changed, and it is retried. A bug: please report it."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "StepFailed"
     matter: Matter
-    """What was due."""
+    """The matter of the entry."""
     error: Any
     """Why."""
 

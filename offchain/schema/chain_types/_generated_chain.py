@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "ded2bab7ea9ea702f34db33d9b02aec11209d2bfade4db4a0d738cd452837a75"
+METADATA_SHA256: Final = "2ddcace1b486c5bbc529f40730066801add4afbee3e0d0706476d2fe7ec53ac1"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -3015,12 +3015,12 @@ class calls:
 
     @staticmethod
     def validators_add(*, who: AccountId) -> Call:
-        """Put an account that has session keys on the list. It validates from the session after the next on."""
+        """Add an account that has session keys to the list. It validates from the session after the next on."""
         return Call("Validators", "add", {"who": who})
 
     @staticmethod
     def validators_remove(*, who: AccountId) -> Call:
-        """Take an account off the list. It validates until the session after the next begins."""
+        """Remove an account from the list. It validates until the session after the next begins."""
         return Call("Validators", "remove", {"who": who})
 
     @staticmethod
@@ -3062,21 +3062,21 @@ class calls:
 
     @staticmethod
     def hosts_heartbeat() -> Call:
-        """The calling host says that it is there. Free of charge for the first time and when half a heartbeat
-        period has passed since the last.
+        """A heartbeat of the calling host. Free of charge for the first time and when half a heartbeat period has
+        passed since the last.
         """
         return Call("Hosts", "heartbeat", {})
 
     @staticmethod
     def hosts_heartbeat_batch(*, hosts: Sequence[AccountId]) -> Call:
-        """The provider of these hosts, which are in ascending order, says that they are there. Free of charge where a
-        heartbeat of each of them is due.
+        """Heartbeats of these hosts, in ascending order, by their provider. Free of charge if a heartbeat of each of
+        them is due.
         """
         return Call("Hosts", "heartbeat_batch", {"hosts": list(hosts)})
 
     @staticmethod
     def hosts_set_endpoint(*, endpoint: bytes) -> Call:
-        """The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed
+        """Change the endpoint of the calling host. Free of charge if it differs and a heartbeat period has passed
         since the last change.
         """
         return Call("Hosts", "set_endpoint", {"endpoint": endpoint})
@@ -3088,7 +3088,7 @@ class calls:
 
     @staticmethod
     def hosts_drain(*, host: AccountId) -> Call:
-        """A host of the caller finishes what it has and takes nothing new."""
+        """Drain a host of the caller: it finishes its leases and takes no new ones."""
         return Call("Hosts", "drain", {"host": host})
 
     @staticmethod
@@ -3098,8 +3098,8 @@ class calls:
 
     @staticmethod
     def hosts_retire(*, host: AccountId) -> Call:
-        """Take a host of the caller off the network for ever. It must have no live leases, and its bond is held for
-        the unbonding period: see `withdraw_bond`.
+        """Retire a host of the caller. It must have no live leases, and its bond is held for the unbonding period: see
+        `withdraw_bond`.
         """
         return Call("Hosts", "retire", {"host": host})
 
@@ -3117,7 +3117,7 @@ class calls:
 
     @staticmethod
     def hosts_suspend(*, host: AccountId) -> Call:
-        """Keep a host from taking leases. Those it has go on. By the admin origin."""
+        """Suspend a host: it takes no new leases, and its present leases continue. By the admin origin."""
         return Call("Hosts", "suspend", {"host": host})
 
     @staticmethod
@@ -3172,15 +3172,16 @@ class calls:
 
     @staticmethod
     def tasks_submit(*, spec: TaskSpec, manifest: bytes) -> Call:
-        """Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
-        its pods may cost must be there, too.
+        """Submit a task. Deposits are held for its manifest until it is final and for its record until it is pruned.
+        The tenant must also have the coins for what its pods may cost.
         """
         return Call("Tasks", "submit", {"spec": spec.encode(), "manifest": manifest})
 
     @staticmethod
     def tasks_assign(*, task: int, pods: Sequence[PodPlacement]) -> Call:
-        """Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
-        none, and none at a higher rate than its placement names. By a bonded scheduler, or by the tenant.
+        """Assign pods to hosts: all of a queued task, or any that a service or replicas miss. All that are named are
+        assigned or none, and none at a higher rate than its placement names. By a bonded scheduler, or by the
+        tenant.
         """
         return Call("Tasks", "assign", {"task": task, "pods": [i0.encode() for i0 in pods]})
 
@@ -3201,24 +3202,24 @@ class calls:
 
     @staticmethod
     def tasks_requeue(*, lease: int) -> Call:
-        """Give a lease up because its pod did not start in time or its host is lost. By anyone."""
+        """Requeue the pod of a lease that did not start in time or whose host is lost. By any account."""
         return Call("Tasks", "requeue", {"lease": lease})
 
     @staticmethod
     def tasks_expire_lease(*, lease: int) -> Call:
-        """End a lease that has used its duration or its deposit. By anyone. The pod of a job has no result then: it is
-        not paid, and only after `report_grace_ms` can this be called for it.
+        """End a lease that has used its duration or its deposit. By any account. The pod of a job then has no result
+        and is not paid, and the call is possible only after `report_grace_ms`.
         """
         return Call("Tasks", "expire_lease", {"lease": lease})
 
     @staticmethod
     def tasks_cancel(*, task: int) -> Call:
-        """Call off a task of the caller. Pods that ran are paid."""
+        """Cancel a task of the caller. Pods that ran are paid."""
         return Call("Tasks", "cancel", {"task": task})
 
     @staticmethod
     def tasks_expire(*, task: int) -> Call:
-        """End a task that still waits after its deadline. By anyone."""
+        """End a task that is still queued after its deadline. By any account."""
         return Call("Tasks", "expire", {"task": task})
 
     @staticmethod
@@ -3228,12 +3229,16 @@ class calls:
 
     @staticmethod
     def tasks_settle(*, task: int) -> Call:
-        """Pay everyone of a task whose result is accepted, or whose dispute window has passed. By anyone."""
+        """Settle a task whose result is accepted, or whose dispute window has passed: all parties are paid. By any
+        account.
+        """
         return Call("Tasks", "settle", {"task": task})
 
     @staticmethod
     def tasks_bond_scheduler() -> Call:
-        """Become a scheduler: the bond is held, and the caller may assign tasks of others. One that leaves stays."""
+        """Become a scheduler: the bond is held, and the caller may assign tasks of others. A scheduler that is leaving
+        becomes active again.
+        """
         return Call("Tasks", "bond_scheduler", {})
 
     @staticmethod
@@ -3255,32 +3260,32 @@ class calls:
 
     @staticmethod
     def tasks_assign_batch(*, assignments: Sequence[tuple[int, Sequence[PodPlacement]]]) -> Call:
-        """Place the pods of many tasks. Each task succeeds or is refused by itself. By a bonded scheduler."""
+        """Assign the pods of many tasks. Each task succeeds or is refused independently. By a bonded scheduler."""
         return Call("Tasks", "assign_batch", {"assignments": [(i0[0], [i1.encode() for i1 in i0[1]]) for i0 in assignments]})
 
     @staticmethod
     def tasks_report_batch(*, reports: Sequence[tuple[int, Report]]) -> Call:
-        """What the calling host says about many of its leases. Each report succeeds or is refused by itself; a refused
-        one costs the host's bond a fine. Free of charge where the batch is not longer than the list of the host's
-        leases and its bond covers the fines for all.
+        """Reports of the calling host about many of its leases. Each report succeeds or is refused independently; a
+        refused one is fined. Free of charge if the batch is not longer than the list of the host's leases and its
+        bond covers the fines for all.
         """
         return Call("Tasks", "report_batch", {"reports": [(i0[0], i0[1].encode()) for i0 in reports]})
 
     @staticmethod
     def tasks_settle_batch(*, tasks: Sequence[int]) -> Call:
-        """Pay everyone of many tasks. Each task succeeds or is refused by itself. By anyone."""
+        """Settle many tasks. Each task succeeds or is refused independently. By any account."""
         return Call("Tasks", "settle_batch", {"tasks": list(tasks)})
 
     @staticmethod
     def tasks_prune(*, tasks: Sequence[int]) -> Call:
-        """Put final tasks away: what is left of them is a digest, and their deposits go back. Each task succeeds or is
-        refused by itself. By anyone.
+        """Prune final tasks: only a digest of them remains, and their deposits are released. Each task succeeds or is
+        refused independently. By any account.
         """
         return Call("Tasks", "prune", {"tasks": list(tasks)})
 
     @staticmethod
     def tasks_scale(*, task: int, pods: int) -> Call:
-        """Give a service of the caller another number of pods, within what its spec says."""
+        """Scale a service of the caller to another number of pods, within the limits of its spec."""
         return Call("Tasks", "scale", {"task": task, "pods": pods})
 
     @staticmethod
@@ -3297,13 +3302,13 @@ class calls:
 
     @staticmethod
     def tasks_report(*, lease: int, report: Report) -> Call:
-        """What the calling host says about a lease of its own. Free of charge when valid."""
+        """A report of the calling host about a lease of its own. Free of charge when valid."""
         return Call("Tasks", "report", {"lease": lease, "report": report.encode()})
 
     @staticmethod
     def tasks_preempt(*, wanting: int, victims: Sequence[int], pods: Sequence[PodPlacement]) -> Call:
-        """Tell running spot tasks of lower priority to leave for a waiting task, whose pods fit in their place. They run
-        on until the notice is over. By a bonded scheduler.
+        """Give running spot tasks of lower priority a preemption notice in favour of a queued task, whose pods fit in
+        their place. They continue until the notice is over. By a bonded scheduler.
         """
         return Call("Tasks", "preempt", {
             "wanting": wanting,
@@ -3313,15 +3318,16 @@ class calls:
 
     @staticmethod
     def tasks_finish_preemption(*, wanting: int) -> Call:
-        """Once the notice of others is over: they are paid until now and wait again, and the waiting task is assigned in
-        their place. Where its pods do not fit, the notice is void and nobody leaves. By anyone.
+        """Finish a preemption whose notice is over: the victims are paid until now and queued again, and the queued
+        task is assigned in their place. If its pods do not fit, the notice is void and no task is evicted. By any
+        account.
         """
         return Call("Tasks", "finish_preemption", {"wanting": wanting})
 
     @staticmethod
     def tasks_name_standby(*, lease: int, host: AccountId, devices: bytes, rate_per_hour: int) -> Call:
-        """Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
-        now at no higher rate than is named. By a bonded scheduler, or by the tenant.
+        """Name the standby of a live lease, to which its pod migrates if its host fails: a host of another provider,
+        where it fits now at no higher rate than is named. By a bonded scheduler, or by the tenant.
         """
         return Call("Tasks", "name_standby", {
             "lease": lease,
@@ -3332,9 +3338,9 @@ class calls:
 
     @staticmethod
     def tasks_move_pod(*, lease: int, host: AccountId, devices: bytes, rate_per_hour: int) -> Call:
-        """Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
-        a new one. By the tenant; or by a bonded scheduler while the host deteriorates. The other host must not ask for a
-        higher rate than is named.
+        """Move the pod of a live lease to another host: the lease is paid, and the rest of its deposit becomes that of
+        a new one. By the tenant; or by a bonded scheduler while the host is not healthy. The rate of the other host
+        must not be above that which is named.
         """
         return Call("Tasks", "move_pod", {
             "lease": lease,
@@ -3365,51 +3371,52 @@ class calls:
 
     @staticmethod
     def leases_top_up(*, lease: int, amount: int) -> Call:
-        """Deposit more coins for a service or rental of the caller. It goes on for as long as they last."""
+        """Deposit more coins for a service or rental of the caller. It continues until they are used up."""
         return Call("Leases", "top_up", {"lease": lease, "amount": amount})
 
     @staticmethod
     def leases_suspend(*, lease: int) -> Call:
-        """Stop the machine of a rental of the caller. Its disk is kept at the host's storage price; the rest is given
-        back to the host.
+        """Stop the machine of a rental of the caller. Its disk is retained at the host's storage price; its other
+        resources are released.
         """
         return Call("Leases", "suspend", {"lease": lease})
 
     @staticmethod
     def leases_resume(*, lease: int) -> Call:
-        """Start the machine of a suspended rental of the caller again, at the rate it had. Refused where the host no
-        longer has the resources free.
+        """Start the machine of a suspended rental of the caller again, at its former rate. Fails if the resources of
+        the host are not free.
         """
         return Call("Leases", "resume", {"lease": lease})
 
     @staticmethod
     def leases_reclaim(*, lease: int) -> Call:
-        """Give notice that the resources of a service or rental are wanted back. By the provider of its host."""
+        """Give notice that the provider reclaims the resources of a service or rental. By the provider of its host."""
         return Call("Leases", "reclaim", {"lease": lease})
 
     @staticmethod
     def leases_finish_reclaim(*, lease: int) -> Call:
-        """End a lease whose provider's notice is over. By anyone. The agenda does it, too."""
+        """End a lease whose provider's notice is over. By any account. The agenda does it, too."""
         return Call("Leases", "finish_reclaim", {"lease": lease})
 
     @staticmethod
     def leases_settle(*, lease: int) -> Call:
-        """Pay what a running service or rental owes, or what is due for its kept data, but for the last period that is held
-        back. By anyone.
+        """Pay the amount that a running service or rental owes, or the amount due for its retained data, except for
+        the last period, which is held back. By any account.
         """
         return Call("Leases", "settle", {"lease": lease})
 
     @staticmethod
     def leases_close_depleted(*, lease: int) -> Call:
-        """End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the
-        agenda had a minute to do it and the caller is none of the parties.
+        """End a service or rental whose deposit is used up. By any account; there is a bounty if the agenda had a
+        minute to do it and the caller is none of the parties.
         """
         return Call("Leases", "close_depleted", {"lease": lease})
 
     @staticmethod
     def leases_keep(*, lease: int, ms: int, max_rate_per_hour: int) -> Call:
-        """Have the data of an ended rental of the caller kept for `ms` milliseconds longer, at the host's present storage
-        price, which is at most `max_rate_per_hour`. The coins are held, and paid as the time passes.
+        """Extend the retention of the data of an ended rental of the caller by `ms` milliseconds, at the host's
+        present storage price, which must be at most `max_rate_per_hour`. The coins are held, and paid as the time
+        passes.
         """
         return Call("Leases", "keep", {"lease": lease, "ms": ms, "max_rate_per_hour": max_rate_per_hour})
 
@@ -3420,17 +3427,17 @@ class calls:
 
     @staticmethod
     def leases_crank(*, limit: int) -> Call:
-        """Look at up to `limit` due entries of the agenda, at most 256. By anyone."""
+        """Process up to `limit` due entries of the agenda, at most 256. By any account."""
         return Call("Leases", "crank", {"limit": limit})
 
     @staticmethod
     def leases_set_params(*, params: LeasesParams) -> Call:
-        """Change the periods of this pallet. By root or whoever governs the chain."""
+        """Change the periods of this pallet. By the admin origin."""
         return Call("Leases", "set_params", {"params": params.encode()})
 
     @staticmethod
     def billing_set_params(*, params: BillingParams) -> Call:
-        """Change the amounts and periods of this pallet. By root or whoever governs the chain."""
+        """Change the amounts and periods of this pallet. By the admin origin."""
         return Call("Billing", "set_params", {"params": params.encode()})
 
     @staticmethod
@@ -3440,12 +3447,12 @@ class calls:
 
     @staticmethod
     def verification_unbond_verifier() -> Call:
-        """Be drawn no more. The duties that the caller has go on."""
+        """Leave the list of verifiers. The present duties of the caller continue."""
         return Call("Verification", "unbond_verifier", {})
 
     @staticmethod
     def verification_withdraw_verifier_bond() -> Call:
-        """Get the bond back, once its time has passed and no duties are left."""
+        """Release the bond, after its period has passed and if no duties are left."""
         return Call("Verification", "withdraw_verifier_bond", {})
 
     @staticmethod
@@ -3471,7 +3478,7 @@ class calls:
 
     @staticmethod
     def verification_reveal_vote(*, matter: Matter, vote: Vote, salt: bytes) -> Call:
-        """A member shows the vote that it is bound to. The last one to do so closes the ballot."""
+        """A member of a committee or jury reveals its vote. The last one to do so closes the ballot."""
         return Call("Verification", "reveal_vote", {"matter": matter.encode(), "vote": vote.value, "salt": salt})
 
     @staticmethod
@@ -3483,13 +3490,13 @@ class calls:
 
     @staticmethod
     def verification_reveal_result(*, lease: int, result: PodResult, salt: bytes) -> Call:
-        """The calling host shows the result that it is bound to. Free of charge when valid."""
+        """The calling host reveals the result that it has committed to. Free of charge when valid."""
         return Call("Verification", "reveal_result", {"lease": lease, "result": result.encode(), "salt": salt})
 
     @staticmethod
     def verification_open_dispute(*, task: int, accused: Sequence[int], evidence: bytes) -> Call:
-        """Call the results of these leases of a reported task wrong. By its tenant, or by a verifier whose hosts had no
-        part in the task, who stakes coins on it.
+        """Open a dispute about the results of these leases of a reported task. By its tenant, or by a verifier whose
+        hosts had no part in the task. The caller stakes coins on it.
         """
         return Call("Verification", "open_dispute", {"task": task, "accused": list(accused), "evidence": evidence})
 
@@ -3547,16 +3554,16 @@ class storage:
     """The hosts of a provider, except retired ones."""
 
     hosts_endpoint_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "EndpointChangedAt", _same)
-    """When a host last changed its endpoint, where it ever did."""
+    """When a host last changed its endpoint, if it ever did."""
 
     hosts_health_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "HealthChangedAt", _same)
-    """When a host last said which of its devices are out of order, where it ever did."""
+    """When a host last reported which of its devices are unhealthy, if it ever did."""
 
     hosts_network_measured_at: Final[StorageItem[int]] = StorageItem("Hosts", "NetworkMeasuredAt", _same)
-    """When a host last said how fast its network is, where it ever did."""
+    """When a host last reported the speed of its network, if it ever did."""
 
     hosts_free_weight_used: Final[StorageItem[UsedWeight]] = StorageItem("Hosts", "FreeWeightUsed", UsedWeight.decode)
-    """What a host has used of its allowance of free weight. Removed when its bond is given back."""
+    """The part of its allowance of free weight that a host has used. Removed when its bond is released."""
 
     hosts_standby_namings: Final[StorageItem[int]] = StorageItem("Hosts", "StandbyNamings", _same)
     """How often a host was named as the standby of a lease, modulo 2^32. A change tells its agent to look for the lease.
@@ -3583,40 +3590,40 @@ class storage:
     """Every task that was submitted and not pruned, with its leases."""
 
     tasks_specs: Final[StorageItem[SpecRecord]] = StorageItem("Tasks", "Specs", SpecRecord.decode)
-    """What tasks submitted together share, under the number of the first, until the last is pruned."""
+    """The values that tasks submitted together share, under the number of the first, until the last is pruned."""
 
     tasks_manifests: Final[StorageItem[bytes]] = StorageItem("Tasks", "Manifests", _same)
     """The manifest of tasks submitted together, under the number of the first, until all are final."""
 
     tasks_by_state: Final[StorageItem[bytes]] = StorageItem("Tasks", "ByState", _same)
-    """The lists of tasks by what they wait for, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set where
-    a task is on the list.
+    """The lists of tasks by state, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set if a task is on the
+    list.
     """
 
     tasks_by_tenant: Final[StorageItem[int]] = StorageItem("Tasks", "ByTenant", _same)
-    """What each tenant has submitted: the first of the tasks submitted together, and how many they were. Until the
-    last is pruned.
+    """The submissions of each tenant: the first of the tasks submitted together, and their number. Until the last is
+    pruned.
     """
 
     tasks_archive: Final[StorageItem[ArchivePage]] = StorageItem("Tasks", "Archive", ArchivePage.decode)
-    """What is left of pruned tasks, by their number divided by 4,096."""
+    """The archive of pruned tasks, by their number divided by 4,096."""
 
     tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
-    """Who may assign tasks of others, each with the bond that is held for it."""
+    """The accounts that may assign tasks of others, each with its bond on hold."""
 
     tasks_leaving_schedulers: Final[StorageItem[LeavingScheduler]] = StorageItem(
         "Tasks",
         "LeavingSchedulers",
         LeavingScheduler.decode,
     )
-    """Schedulers that have left, each with the bond that is still held and the time of its release."""
+    """Schedulers that have left, each with its bond, which is still on hold, and the time of its release."""
 
     tasks_queue_digests: Final[StorageItem[bytes]] = StorageItem("Tasks", "QueueDigests", _same)
-    """The digest of the queue definitions by which a scheduler orders tasks, where it has published one."""
+    """The digest of the queue definitions by which a scheduler orders tasks, if it has published one."""
 
     tasks_punished_until: Final[StorageItem[int]] = StorageItem("Tasks", "PunishedUntil", _same)
-    """Of schedulers that lost a part of their bond: the time of the assignment for which. What they assigned until then
-    is not held against them any more.
+    """For schedulers that were penalised: the time of the assignment. Their assignments until then cannot be penalised
+    again.
     """
 
     tasks_preemption_notices: Final[StorageItem[PreemptionNotice]] = StorageItem(
@@ -3624,16 +3631,16 @@ class storage:
         "PreemptionNotices",
         PreemptionNotice.decode,
     )
-    """Which spot tasks were told to leave, by the waiting task for which. While that task waits."""
+    """The preemption notices, by the queued task in whose favour they were given. While that task is queued."""
 
     tasks_params: Final[StorageItem[TasksParams]] = StorageItem("Tasks", "Params", TasksParams.decode)
     """The periods and amounts in force."""
 
     leases_by_host: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "ByHost", lambda x: tuple(x))
-    """The leases that hold something of each host: those pending, active or suspended, and those whose data is kept."""
+    """The leases of each host: those pending, active or suspended, and those whose data is retained."""
 
     leases_agenda: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "Agenda", lambda x: tuple(x))
-    """The leases to be looked at, by bucket of time and page."""
+    """The leases that are due, by bucket of time and page."""
 
     leases_agenda_pages: Final[StorageItem[int]] = StorageItem("Leases", "AgendaPages", _same)
     """How many pages each bucket of the agenda has."""
@@ -3645,7 +3652,7 @@ class storage:
     """The periods in force."""
 
     billing_total_escrowed: Final[StorageItem[int]] = StorageItem("Billing", "TotalEscrowed", _same)
-    """What is held for all open escrows together."""
+    """The total amount on hold for all open escrows."""
 
     billing_params: Final[StorageItem[BillingParams]] = StorageItem("Billing", "Params", BillingParams.decode)
     """The amounts and periods in force."""
@@ -3672,7 +3679,7 @@ class storage:
         "Verifiers",
         VerifierRecord.decode,
     )
-    """Everyone who has a verifier's bond."""
+    """The accounts with a verifier's bond."""
 
     verification_verifier_list: Final[StorageItem[tuple[ListedVerifier, ...]]] = StorageItem(
         "Verification",
@@ -3713,31 +3720,31 @@ class storage:
     """The tasks that are in dispute."""
 
     verification_queued: Final[StorageItem[QueueEntry]] = StorageItem("Verification", "Queued", QueueEntry.decode)
-    """What falls due, by queue and place."""
+    """The entries of the queues, by queue and position."""
 
     verification_ends: Final[StorageItem[tuple[QueueEnds, ...]]] = StorageItem(
         "Verification",
         "Ends",
         lambda x: tuple(QueueEnds.decode(i0) for i0 in x),
     )
-    """Which places of each queue are taken, in the order of [`Queue::ALL`]."""
+    """The positions of the entries of each queue, in the order of [`Queue::ALL`]."""
 
     verification_retries: Final[StorageItem[tuple[Queue, QueueEntry]]] = StorageItem(
         "Verification",
         "Retries",
         lambda x: (Queue.decode(x[0]), QueueEntry.decode(x[1])),
     )
-    """What failed and is tried again, by its place, with the queue in which it waited. All entries wait equally long."""
+    """The failed entries that are retried, by their position, with their queue. All entries wait equally long."""
 
     verification_retry_ends: Final[StorageItem[QueueEnds]] = StorageItem("Verification", "RetryEnds", QueueEnds.decode)
-    """Which places of [`Retries`] are taken."""
+    """The positions of the entries of [`Retries`]."""
 
     verification_seen_randomness: Final[StorageItem[tuple[bytes, int]]] = StorageItem(
         "Verification",
         "SeenRandomness",
         _same,
     )
-    """The randomness that was there when a block began, and that block's number. Kept while a matter waits for a seed,
+    """The randomness at the beginning of a block, and that block's number. Stored while a matter waits for a seed,
     to tell randomness of the block before from older.
     """
 
@@ -3770,8 +3777,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "HardwareEmpty": "The hardware has no processor or no memory.",
         "SimulatedDevicesRefused": "The hardware has a simulated device, and this chain takes real ones only.",
         "ProviderCannotPay": "The provider cannot pay the bond.",
-        "HostRetired": "The host is retired or on its way out.",
-        "TransitionNotAllowed": "A host in this status cannot go to the wanted one.",
+        "HostRetired": "The host is retiring or retired.",
+        "TransitionNotAllowed": "A host in this status cannot change to the requested one.",
         "HasLiveLeases": "The host has live leases.",
         "NotAbsent": "The host was heard of within the absence limit.",
         "HostNotOnline": "The host takes no leases now.",
@@ -3794,11 +3801,11 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NotEnoughNetwork": "The host can send or receive less than the task wants.",
         "CapabilityMissing": "The host cannot run something that the task wants.",
         "NotAttested": "A named device is not attested, and the task allows attested ones only.",
-        "DeviceUnhealthy": "A named device is out of order.",
+        "DeviceUnhealthy": "A named device is unhealthy.",
         "AskModelRepeated": "The price list prices a model twice.",
         "AskFactorTooGreat": "The price list has a factor of more than ten times the list price.",
         "SuspendedByRoot": "Governance suspended the host, and only governance ends that.",
-        "StillUnbonding": "The bond of the host is held for a while yet.",
+        "StillUnbonding": "The unbonding period of the host is not over.",
         "BondTooLow": "The host has less than half of the bond that it must have.",
         "AmountZero": "An amount of zero changes nothing.",
         "HeartbeatPeriodZero": "The heartbeat period is zero.",
@@ -3819,8 +3826,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
     "Tasks": {
         "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",
         "NoSuchLease": "The task has no such lease now.",
-        "TransitionNotAllowed": "A task in this state cannot go to the wanted one.",
-        "LeaseTransitionNotAllowed": "A lease in this state cannot go to the wanted one.",
+        "TransitionNotAllowed": "A task in this state cannot change to the requested one.",
+        "LeaseTransitionNotAllowed": "A lease in this state cannot change to the requested one.",
         "CountInvalid": "One call submits 1 to 4,096 tasks.",
         "OnlyJobsInArrays": "Only jobs can be submitted many at a time.",
         "NoTaskIdsLeft": "The chain has run out of numbers for tasks.",
@@ -3833,23 +3840,23 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
         "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
         "ReplicasNotSpot": "A task whose results are compared cannot be spot.",
-        "SurvivalInvalid": "Pods of rentals, and of tasks whose results are compared, are neither moved nor taken over.",
+        "SurvivalInvalid": "Pods of rentals, and of tasks whose results are compared, do not migrate.",
         "DurationInvalid": "The duration is shorter than `min_charge_ms`, or longer than the chain allows.",
         "DeadlinePassed": "The deadline has passed.",
         "DeadlineNotPassed": "The deadline has not passed, or there is none.",
         "TenantCannotPay": "The tenant cannot pay the deposits for the task and for its pods at the highest rate.",
-        "CostTooHigh": "The cost is greater than any number of coins.",
+        "CostTooHigh": "The cost does not fit its type.",
         "NotSchedulerOrTenant": "The caller is neither a bonded scheduler nor the tenant of the task.",
         "NotTenant": "The caller is not the tenant of the task.",
         "NotHostOfLease": "The caller is not the host of the lease.",
-        "NotQueued": "The task waits for no hosts: another scheduler may have been faster.",
+        "NotQueued": "The task is not queued: another scheduler may have been faster.",
         "NotRunning": "The task does not run.",
         "NotReported": "The task has no result that waits to be accepted.",
         "NotSettleable": "The task cannot be settled in its state.",
         "NotSettled": "The task is not settled.",
         "NotFinal": "The task is not final.",
         "TooEarlyToPrune": "The task became final too short a time ago to be pruned.",
-        "DataRetained": "The chain still keeps account of data that a host retains for the task.",
+        "DataRetained": "A host still retains data of the task.",
         "NotDisputed": "The result of the task is not disputed.",
         "DisputeWindowOpen": "The dispute window has not passed.",
         "DisputeWindowClosed": "The dispute window has passed.",
@@ -3857,19 +3864,19 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "JobsAreCancelled": "A job is not ended but cancelled.",
         "ResultsAreCompared": "The results of this task are compared: they are committed and revealed, not reported.",
         "NotRedundant": "The results of this task are not compared.",
-        "NothingRight": "None of the results is right.",
+        "NothingRight": "There is no right result.",
         "PodsStillRun": "A replica still runs, or waits for its start.",
         "WrongPodCount": "There are fewer or more pods than the task wants.",
         "PodOutOfRange": "Pods must be numbered from 0 without a gap.",
         "PodRepeated": "A pod is placed twice, or has a lease already.",
-        "HostRepeated": "The layout of the task wants each pod on another host, and another of its pods is on this one.",
+        "HostRepeated": "The layout of the task requires a separate host for each pod, and another of its pods is on this one.",
         "ProviderRepeated": "Replicas must be on hosts of different providers, and so must pods whose layout says so.",
         "ModelDiffers": "A further replica must have devices of the same models as the others.",
         "RateTooHigh": "The host asks for more than the task's highest rate.",
         "UnitNotOffered": "The host does not offer leases in this billing unit.",
         "DataNotRetained": "The lease has no retained data.",
         "DataElsewhere": "The data that the rental is to take over is on another host.",
-        "DataStillKept": "The data is to be kept until its time is over, or the tenant gives it up.",
+        "DataStillKept": "The data must be retained until the end of its period, or until the tenant releases it.",
         "LeaseNotPending": "The pod of this lease has started already, or the lease has ended.",
         "LeaseNotActive": "The pod of this lease has not started, or the lease has ended.",
         "LeaseEnded": "The lease has ended.",
@@ -3884,20 +3891,20 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "AlreadyScheduler": "The account is bonded as a scheduler already.",
         "NotScheduler": "The account is not bonded as a scheduler.",
         "SchedulerCannotPay": "The account cannot pay the bond of a scheduler.",
-        "VictimsInvalid": "A call tells 1 to 16 tasks to leave, each once.",
-        "NotSpot": "The task is not spot: nobody makes it leave.",
-        "PriorityNotLower": "The priority of the task is not below that of the one that wants its room.",
-        "AlreadyNoticed": "The task was told to leave already.",
-        "WasPreempted": "The task was told to leave itself, and makes nobody leave until it runs again.",
-        "NotNoticed": "Nobody was told to leave for the task.",
+        "VictimsInvalid": "A preemption notice names 1 to 16 tasks, each once.",
+        "NotSpot": "The task is not spot: it is not preempted.",
+        "PriorityNotLower": "The priority of the task is not below that of the queued task.",
+        "AlreadyNoticed": "The task has a preemption notice already.",
+        "WasPreempted": "The task was preempted itself, and preempts no others until it runs again.",
+        "NotNoticed": "There is no preemption notice in favour of the task.",
         "NoticeNotOver": "The notice is not over.",
-        "NotMovable": "The task does not allow that its pods are moved.",
+        "NotMovable": "The task does not allow that its pods migrate.",
         "NoStandbyWanted": "The task wants no standbys.",
-        "StandbyStands": "The lease has a standby that is in order and has room.",
+        "StandbyStands": "The lease has a standby that is healthy and has free resources.",
         "StandbyOfSameProvider": "The standby of a pod must belong to another provider than the host of its lease.",
         "SameHost": "The pod is on that host already.",
-        "HostInOrder": "The host of the lease is in order: only the tenant may move the pod.",
-        "HostDeteriorates": "The pod would go to a host that deteriorates: one that is not online, is silent, or has a poor score.",
+        "HostInOrder": "The host of the lease is healthy: only the tenant may move the pod.",
+        "HostDeteriorates": "The new host is not healthy: it is not online, is silent, or has a poor score.",
         "DepositUsedUp": "Nothing is left of the deposit of the lease.",
         "CheckpointTooSoon": "The last checkpoint of the pod is too short a time ago.",
         "StartTimeoutZero": "A pod must have some time to start.",
@@ -3906,8 +3913,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MaxDurationZero": "A task must be allowed some duration.",
         "ArchiveAfterZero": "Final tasks must be kept for some time.",
         "RefusedItemFineZero": "A refused report of a batch must cost something.",
-        "PreemptionNoticeZero": "A spot task must have some time to leave.",
-        "PoorPpmTooHigh": "No score is above 1,000,000 parts per million.",
+        "PreemptionNoticeZero": "The notice of a preemption must have some length.",
+        "PoorPpmTooHigh": "A score is at most 1,000,000 parts per million.",
         "CheckpointMinZero": "There must be some time between the checkpoints of a pod.",
         "Overflow": "A sum or product does not fit its type.",
         "SharesNotAskedFor": "A task that needs shares of devices must ask for hosts that hand them out: `placement.capabilities.shares`.",
@@ -3915,19 +3922,19 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MaxReplicasTooHigh": "Results of more than 3 replicas cannot be compared.",
         "ReportGraceZero": "Hosts must have some time to report results after the time of their pods was over.",
         "MaxRefusalsZero": "A task must be allowed at least one refusal.",
-        "TooManyAttempts": "A task remembers no more than 16 attempts.",
+        "TooManyAttempts": "A task stores at most 16 attempts.",
         "HostRefusedTask": "This host has refused a pod of the task, or has not started it in time.",
-        "RateAbovePlan": "The host asks for more than the rate with which the pod was to be placed there.",
+        "RateAbovePlan": "The host's price is above the rate that the placement names.",
         "StillUnbonding": "The account has left the schedulers, and its bond is held until the unbonding period is over.",
-        "NoticeStands": "Others were told to leave for the task already.",
-        "NoticeTooSoon": "The pods of the task did not fit when the notice of others was over: it may make others leave later.",
-        "VictimElsewhere": "A task that is to leave has no pod on the hosts where the waiting task is to be placed.",
-        "FitsWithoutVictims": "The waiting task fits there without anybody leaving.",
+        "NoticeStands": "There is a preemption notice in favour of the task already.",
+        "NoticeTooSoon": "The pods of the task did not fit at the end of its preemption notice: it may preempt others later.",
+        "VictimElsewhere": "A task that would be preempted has no pod on the hosts of the placement.",
+        "FitsWithoutVictims": "The queued task fits on these hosts without preemption.",
         "SchedulerUnbondingTooLong": "The unbonding period of schedulers is longer than a year.",
         "SchedulerPenaltyTooHigh": "A scheduler loses at most its bond.",
-        "EvidenceOutlivesBond": "A scheduler could have its bond back before the time for evidence is over.",
+        "EvidenceOutlivesBond": "The bond of a scheduler could be released before the time for evidence is over.",
         "NotSelfAssigned": "The lease was not opened by a scheduler that placed the only pod of a task of another on a host of its own.",
-        "EvidenceTooOld": "The assignment is too long ago.",
+        "EvidenceTooOld": "The assignment is too long ago for evidence.",
         "AlreadyPunished": "The scheduler was punished for this assignment, or for a later one.",
         "NotCheaper": "The other host is not at least a tenth cheaper.",
         "NotAsGood": "The score of the other host is lower than that of the host was at the assignment, or has changed since.",
@@ -3941,7 +3948,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "LeaseNotRunning": "The lease has not started, or has ended.",
         "LeaseNotActive": "The lease is not active.",
         "LeaseNotSuspended": "The lease is not suspended.",
-        "LeaseNotRetained": "No data is kept for this lease.",
+        "LeaseNotRetained": "No data is retained for this lease.",
         "ReclaimNoticed": "The provider has given notice already: the lease gets no more time.",
         "ReclaimNotNoticed": "The provider has given no notice.",
         "NoticeNotOver": "The provider's notice is not over.",
@@ -3949,17 +3956,17 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "DepositUsedUp": "What is deposited does not cover any time at the full rate: top it up first.",
         "DurationIsZero": "The duration is zero.",
         "AmountIsZero": "The amount is zero.",
-        "KeptTooLong": "The data would be kept for longer than the chain allows.",
+        "KeptTooLong": "The data would be retained for longer than the chain allows.",
         "StorageNotOffered": "The host does not offer storage in the billing unit of this lease.",
         "StorageTooDear": "The host asks for more for storage than the caller accepts, or than the tenant pays at most for the machine.",
         "NothingDue": "Nothing is due that could be paid now.",
         "NothingOnAgenda": "No entry of the agenda is due.",
-        "TooManyLeasesOnHost": "The host has as many leases as the chain keeps for one.",
-        "CostTooHigh": "The cost is greater than any number of coins.",
+        "TooManyLeasesOnHost": "The host has the most leases that the chain stores for one.",
+        "CostTooHigh": "The cost does not fit its type.",
         "ReclaimNoticeIsZero": "The period of notice must not be zero.",
         "RetentionIsZero": "The period for which data is kept must not be zero.",
         "PurgeGraceIsZero": "The period for a receipt of a purge must not be zero.",
-        "RetentionTooLong": "Data is kept at no further cost for longer than it may be kept at all.",
+        "RetentionTooLong": "The free period of retention is longer than the longest one.",
     },
     "Billing": {
         "TenantCannotPay": "The tenant cannot pay the deposits of its leases.",
@@ -3973,12 +3980,12 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NotVerifier": "The caller is not a verifier that may be drawn.",
         "AlreadyBonded": "The caller has the whole bond of a verifier already.",
         "HostCannotVerify": "A host's account cannot be a verifier.",
-        "TooManyVerifiers": "There are as many verifiers as there may be.",
+        "TooManyVerifiers": "The number of verifiers is at its limit.",
         "CannotPayBond": "The caller cannot pay the bond of a verifier.",
         "StillBonded": "The verifier has not left, or must wait for its bond.",
         "OnDuty": "The verifier sits on a committee or jury that is not done.",
         "NotVerifierNorProvider": "The caller is neither a verifier nor the provider of the host, and names no lease.",
-        "HostNotListed": "The host is not there, or may not be challenged in its status.",
+        "HostNotListed": "The host is not registered, or cannot be challenged in its status.",
         "NoSuchDevice": "The host has no such device.",
         "ChallengeOpen": "A challenge of the host is open.",
         "ChallengedLately": "The host was challenged too short a time ago.",

@@ -125,7 +125,9 @@ class ContainerStarter:
             context = PodContext(
                 network=await self._networks.ensure(spec),
                 files=self._paths(spec),
-                notices=self._files.notice_folder(spec.lease) if self._files is not None and spec.receives_notices else None,
+                notices=self._files.notice_folder(spec.lease)
+                if self._files is not None and spec.receives_notices
+                else None,
                 volumes=await self._data.ensure(spec),
                 cdi=self.features.cdi,
                 runc=self.features.runc,

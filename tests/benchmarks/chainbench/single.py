@@ -60,7 +60,12 @@ _MARGIN_SLOTS = 4
 _TRACED = 32
 _CHECKS = "substrate_sub_txpool_validations_finished"
 # Tasks of a node in which its pool validates extrinsics; the last two with a pool of the type single-state.
-CHECKERS = ("transaction-validation-0", "transaction-validation-1", "transaction-pool-task-0", "transaction-pool-task-1")
+CHECKERS = (
+    "transaction-validation-0",
+    "transaction-validation-1",
+    "transaction-pool-task-0",
+    "transaction-pool-task-1",
+)
 
 
 @dataclass(frozen=True, slots=True)

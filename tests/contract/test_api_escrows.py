@@ -3,15 +3,12 @@
 import json
 from dataclasses import replace
 
-import aiohttp
 import pytest
 
-from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer.rows import LeaseRow, TaskRow
 from offchain.schema.chain_types.ids import lease_id
-from tests.support.api_client import Api
-from tests.support.history_blocks import TENANTS, History
-from tests.support.index_rig import opened
+from tests.support.history_api import history_api
+from tests.support.history_blocks import TENANTS
 
 MUCH = 10**30
 """More than 64 bits, and more than a float holds exactly."""
@@ -19,15 +16,8 @@ MUCH = 10**30
 
 @pytest.fixture
 async def api(address):
-    db, index = opened(address)
-    made = History(5)
-    index.add(list(made.blocks(40)))
-    settings = ApiSettings(host="127.0.0.1", port=0, index=address, requests_per_s=1000)
-    async with ApiServer(settings).listening() as url, aiohttp.ClientSession() as session:
-        client = Api(url, session, index, made)
-        client.db = db
+    async with history_api(address, 40, requests_per_s=1000) as client:
         yield client
-    db.close()
 
 
 def path(tenant):

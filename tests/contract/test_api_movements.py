@@ -12,16 +12,14 @@ import pytest
 from offchain.adapters.keys.signer import from_uri
 from offchain.errors import BadReply
 from offchain.gateway.api import csv_export, statements
-from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer import genesis
 from offchain.indexer.rows import TransferRow
 from offchain.indexer.state_rows import GenesisBalanceRow
 from offchain.services.csv_text import csv_text
 from offchain.services.statement import coins_text
-from tests.support.api_client import Api
 from tests.support.fake_chain import FakeChain
-from tests.support.history_blocks import PROVIDERS, TENANTS, History
-from tests.support.index_rig import opened
+from tests.support.history_api import history_api
+from tests.support.history_blocks import PROVIDERS, TENANTS
 from tests.support.pdf_text import pdf_text
 
 TENANT = TENANTS[0]
@@ -31,15 +29,8 @@ BLOCKS = 25
 
 @pytest.fixture
 async def api(address):
-    db, index = opened(address)
-    made = History(5)
-    index.add(list(made.blocks(BLOCKS)))
-    settings = ApiSettings(host="127.0.0.1", port=0, index=address, requests_per_s=1000)
-    async with ApiServer(settings).listening() as url, aiohttp.ClientSession() as session:
-        client = Api(url, session, index, made)
-        client.db = db
+    async with history_api(address, BLOCKS, requests_per_s=1000) as client:
         yield client
-    db.close()
 
 
 def store_genesis(api):

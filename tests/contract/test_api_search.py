@@ -3,19 +3,16 @@
 import re
 from dataclasses import replace
 
-import aiohttp
 import pytest
 from sqlalchemy import event
 
 from offchain.adapters.keys import ss58
 from offchain.gateway.api import parameters as ask
 from offchain.gateway.api.search import MOST_OF_KIND, search
-from offchain.gateway.api.server import ApiServer, ApiSettings
 from offchain.indexer.rows import EventRow, ExtrinsicRow, LeaseRow, TaskRow
 from offchain.ports import ItemDocumentation
-from tests.support.api_client import Api
-from tests.support.history_blocks import HOSTS, TENANTS, History
-from tests.support.index_rig import opened
+from tests.support.history_api import history_api
+from tests.support.history_blocks import HOSTS, TENANTS
 
 DOCS = [
     ItemDocumentation("Tasks", "event", "Settled", "A task was settled.", {"task": "The task."}),
@@ -26,16 +23,8 @@ DOCS = [
 
 @pytest.fixture
 async def api(address):
-    db, index = opened(address)
-    made = History(5)
-    index.document(DOCS)
-    index.add(list(made.blocks(25)))
-    settings = ApiSettings(host="127.0.0.1", port=0, index=address, requests_per_s=1000)
-    async with ApiServer(settings).listening() as url, aiohttp.ClientSession() as session:
-        client = Api(url, session, index, made)
-        client.db = db
+    async with history_api(address, 25, DOCS, requests_per_s=1000) as client:
         yield client
-    db.close()
 
 
 async def found(api, text):

@@ -5,15 +5,13 @@ import contextlib
 import json
 from urllib.parse import urlsplit
 
-import aiohttp
 import pytest
 
 from offchain.gateway.api import actions, client_limits
 from offchain.gateway.api.event_stream import EventStream
 from offchain.gateway.api.index_readers import IndexReaders
 from offchain.gateway.api.parameters import EventStreamChoice
-from offchain.gateway.api.server import ApiServer, ApiSettings
-from tests.support.api_client import Api
+from tests.support.history_api import history_api
 from tests.support.history_blocks import History
 from tests.support.index_rig import opened
 
@@ -27,14 +25,8 @@ HALF_A_BODY = (
 
 @pytest.fixture
 async def api(tmp_path):
-    address = str(tmp_path / "index.db")
-    db, index = opened(address)
-    made = History(5)
-    index.add(list(made.blocks(3)))
-    settings = ApiSettings(host="127.0.0.1", port=0, index=address, domain="gateway.example.org")
-    async with ApiServer(settings).listening() as url, aiohttp.ClientSession() as session:
-        yield Api(url, session, index, made)
-    db.close()
+    async with history_api(str(tmp_path / "index.db"), 3, domain="gateway.example.org") as client:
+        yield client
 
 
 @contextlib.asynccontextmanager

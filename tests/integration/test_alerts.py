@@ -34,6 +34,7 @@ from offchain.services.notifications.service import Notifier
 from offchain.services.notifications.store import NotificationStore
 from tests.support.console_browser import PATIENCE_MS, Console, browser, console
 from tests.support.local_network import PATIENCE, STRANGER, Net, engine_url
+from tests.support.webhook_receiver import receiving
 
 PROVIDER = from_uri(STRANGER)
 OPERATOR = from_uri("//Alice")
@@ -49,6 +50,7 @@ class Hooks:
     got: asyncio.Queue[tuple[str, bytes]] = field(default_factory=asyncio.Queue)
 
     async def post(self, request: web.Request) -> web.Response:
+        assert (request.method, request.path) == ("POST", "/hook")
         self.got.put_nowait((request.headers[SIGNATURE], await request.read()))
         return web.Response()
 
@@ -61,20 +63,6 @@ class Hooks:
                 found: dict[str, Any] = json.loads(body)
                 if wanted.items() <= found.items():
                     return found
-
-
-@contextlib.asynccontextmanager
-async def receiving() -> AsyncIterator[Hooks]:
-    made, app = Hooks(), web.Application()
-    app.router.add_post("/hook", made.post)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-        yield made
-    finally:
-        await runner.cleanup()
 
 
 @contextlib.contextmanager
@@ -187,7 +175,8 @@ async def watched(net: Net, folder: Path) -> AsyncIterator[Watched]:
     async with contextlib.AsyncExitStack() as stack:
         # Other tests have one host only.
         stack.push_async_callback(submit_once, net.chain, PROVIDER, calls.hosts_retire(host=host))
-        hooks = await stack.enter_async_context(receiving())
+        hooks = Hooks()
+        hooks.url = await stack.enter_async_context(receiving(hooks.post)) + "/hook"
         token = files.token_file.read_text(encoding="utf-8").strip()
         port = int(files.notifier.rpartition(":")[2])
         await stack.enter_async_context(notifying(net, hooks, port, token))

@@ -1,7 +1,7 @@
 """A web server on loopback that keeps what is posted to it."""
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -21,14 +21,21 @@ class WebhookReceiver:
 
 
 @contextlib.asynccontextmanager
-async def webhook_receiver() -> AsyncIterator[WebhookReceiver]:
-    made, app = WebhookReceiver(), web.Application()
-    app.router.add_route("*", "/{rest:.*}", made.post)
+async def receiving(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    """Answer the requests of all methods and paths on a port of loopback; yields its address."""
+    app = web.Application()
+    app.router.add_route("*", "/{rest:.*}", answer)
     runner = web.AppRunner(app)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        yield made
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def webhook_receiver() -> AsyncIterator[WebhookReceiver]:
+    made = WebhookReceiver()
+    async with receiving(made.post) as made.url:
+        yield made

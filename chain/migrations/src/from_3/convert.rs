@@ -211,6 +211,7 @@ pub(super) fn verification_params(old: Params, absence_limit_ms: u64) -> verific
         miss_period_ms: old.challenge_rest_ms.saturating_mul(28).min(longest),
         // As in production, where it is 21 and a committee has five members.
         min_verifiers: 4 * u16::from(old.committee_size) + 1,
+        ..Default::default()
     }
 }
 

@@ -176,7 +176,9 @@ fn old_challenges(new: now::HostChallenges) -> v3::verification::HostChallenges 
 fn store_old_verification_params(answer_ms: u64) {
     let params = verification::Params { answer_ms, ..Default::default() };
     VerificationParams::put(&params);
-    let added = (params.miss_period_ms, params.min_verifiers).encoded_size();
+    let of_challenges = (params.miss_period_ms, params.min_verifiers);
+    let of_results = (params.replica_slash_deposits, params.slash_to_tenant_ppm, params.slash_to_hosts_ppm);
+    let added = (of_challenges, of_results).encoded_size();
     truncate(VerificationParams::hashed_key(), added);
 }
 

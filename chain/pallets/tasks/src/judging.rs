@@ -9,6 +9,7 @@ use gantry_primitives::{
 };
 
 use crate::{
+    billing,
     desk::{Case, Desk},
     reputation, Config, Error, Event, Pallet,
 };
@@ -185,6 +186,19 @@ impl<T: Config> Pallet<T> {
             _ => return Err(Error::<T>::LeaseNotActive.into()),
         }
         desk.commit()
+    }
+
+    /// The deposit of a lease; 0 where there is no such lease.
+    pub fn deposit_of(lease: LeaseId) -> Balance {
+        Self::view_lease(lease).map_or(0, |(lease, ..)| lease.escrow.deposit)
+    }
+
+    /// The part of the protocol fee of what a lease owes that goes to the treasury whoever settles it; 0 where there is no
+    /// such lease.
+    pub fn treasury_fee_of(lease: LeaseId) -> Balance {
+        let settler_ppm = billing::Pallet::<T>::params().settler_share_ppm;
+        Self::view_lease(lease)
+            .map_or(0, |(Lease { escrow, .. }, ..)| escrow.divide(escrow.accrued, settler_ppm).1.treasury)
     }
 
     /// A replica's result is wrong, or was never revealed: nothing more is paid for its lease, which has ended. Fails

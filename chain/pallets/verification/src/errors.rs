@@ -16,6 +16,8 @@ impl<T> From<Unsound> for Error<T> {
             Unsound::MissPeriodTooShort => Self::MissPeriodTooShort,
             Unsound::MinVerifiersTooLow => Self::MinVerifiersTooLow,
             Unsound::MinVerifiersTooHigh => Self::MinVerifiersTooHigh,
+            Unsound::ResultSlashZero => Self::ResultSlashZero,
+            Unsound::RewardsTooHigh => Self::RewardsTooHigh,
         }
     }
 }

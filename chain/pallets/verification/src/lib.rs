@@ -5,8 +5,8 @@
 //!
 //! This file declares. `verifiers.rs` keeps the list of judges, `voting.rs` draws committees and pays them,
 //! `challenges.rs`, `results.rs` and `disputes.rs` have the three matters, `deadlines.rs` makes what is due happen, and
-//! `ports.rs` says what is needed of hosts and tasks. `ballot.rs`, `draw.rs`, `shares.rs` and `agreement.rs` are the pure
-//! rules, and `errors.rs` says what a call answers where they refuse. docs/verification.md is the protocol.
+//! `ports.rs` says what is needed of hosts and tasks. `ballot.rs`, `draw.rs`, `shares.rs`, `agreement.rs` and
+//! `slashes.rs` are the pure rules, and `errors.rs` says what a call answers where they refuse. docs/verification.md is the protocol.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -24,6 +24,7 @@ mod errors;
 mod ports;
 mod results;
 mod shares;
+mod slashes;
 mod try_state;
 mod types;
 mod verifiers;
@@ -388,6 +389,18 @@ pub mod pallet {
             /// Why.
             reason: Misconduct,
         },
+        /// Somebody got a part of what a host lost for a wrong or missing result: the tenant of the task, or the provider of
+        /// a host whose result is that of the majority.
+        SlashShared {
+            /// The task.
+            task: TaskId,
+            /// The lease of the pod whose host was slashed.
+            lease: LeaseId,
+            /// Who got it.
+            who: AccountId,
+            /// How much.
+            amount: Balance,
+        },
         /// Results do not agree and one more host is asked.
         ExtraPodWanted {
             /// The task.
@@ -636,6 +649,10 @@ pub mod pallet {
         MinVerifiersTooHigh,
         /// The answer waited beyond the moment up to which its host wanted it judged (`not_after`). Nothing changed.
         AnswerExpired,
+        /// A wrong result must cost its host at least one deposit of its lease.
+        ResultSlashZero,
+        /// The parts of a slash that do not go to the treasury must not be more than half of it.
+        RewardsTooHigh,
     }
 
     #[pallet::hooks]

@@ -29,6 +29,10 @@ pub trait Hosts {
     fn suspend(host: &HostId);
     /// Slashes and writes reputation by the table of faults; `duration_ms` is for how long the network was deceived.
     fn punish(host: &HostId, why: Misconduct, duration_ms: u64);
+    /// Takes up to `amount` of the bond of the host for a wrong or missing result, and holds it against its provider in
+    /// proportion to the bond. The `rewards` are paid of it in their order, as far as it goes, and the rest goes to the
+    /// treasury. Returns what each reward came to.
+    fn slash(host: &HostId, why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance>;
     /// Moves up to `amount` from the bond of the host to `to`, and says how much.
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance;
 }
@@ -60,6 +64,12 @@ pub trait Tasks {
     fn end_others(task: TaskId, committed: &[LeaseId]);
     /// The pod of this lease ended with this result. The task goes no further before [`Self::verified`].
     fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult;
+    /// The coins that were held for this lease when it was opened, and since: the most that it can pay. 0 where there is no
+    /// such lease.
+    fn deposit_of(lease: LeaseId) -> Balance;
+    /// What the treasury gets of the protocol fee for what this lease owes, whoever settles it. 0 where there is no such
+    /// lease.
+    fn treasury_fee_of(lease: LeaseId) -> Balance;
     /// The lease of a wrong or missing result is not paid.
     fn void_pod(lease: LeaseId);
     /// The task wants one more pod, on a host of the same model and of a provider that it does not have yet.

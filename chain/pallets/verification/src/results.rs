@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 use frame_support::{pallet_prelude::*, storage::with_storage_layer};
 use gantry_primitives::{
-    commitments::result_commitment, transitions::allows, verification_tables::RESULTS_TRANSITIONS, Commitment, HostId,
-    LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica, ResultsOutcome, ResultsPhase, ResultsRecord, Salt,
-    TaskId,
+    commitments::result_commitment, transitions::allows, verification_tables::RESULTS_TRANSITIONS, AccountId, Balance,
+    Commitment, HostId, LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica, ResultsOutcome, ResultsPhase,
+    ResultsRecord, Salt, TaskId,
 };
 
-use crate::{agreement, Config, CurrentParams, Error, Event, Hosts, Pallet, Results, Tasks};
+use crate::{agreement, slashes, Config, CurrentParams, Error, Event, Hosts, Pallet, Results, Tasks};
 
 impl<T: Config> Pallet<T> {
     /// The results to which `host` may add that of `lease` now.
@@ -128,16 +128,24 @@ impl<T: Config> Pallet<T> {
     /// Rejects what was not revealed, and compares the rest: they agree, or one more host is asked, once, or nobody
     /// knows.
     fn compare_results(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
-        let lasted = Self::now().saturating_sub(record.opened_at);
-        for replica in record.replicas.iter().filter(|replica| replica.result.is_none()) {
-            Self::reject(task, replica, Misconduct::ResultNotRevealed, lasted);
+        let agreed = agreement::agreed(&record.replicas);
+        let is_right = |replica: &&Replica| agreed.is_some() && agreement::essence(replica) == agreed;
+        let right: Vec<&Replica> = record.replicas.iter().filter(is_right).collect();
+        let fees = right.iter().map(|one| T::Tasks::treasury_fee_of(one.lease)).fold(0, Balance::saturating_add);
+        // All that are slashed share what the treasury gets for the others.
+        let fees = fees.checked_div((record.replicas.len() - right.len()) as Balance).unwrap_or(0);
+        for replica in &record.replicas {
+            match replica.result {
+                None => Self::reject(task, replica, Misconduct::ResultNotRevealed, &right, fees),
+                Some(_) if agreed.is_some() && !is_right(&replica) => {
+                    Self::reject(task, replica, Misconduct::WrongResult, &right, fees);
+                }
+                Some(_) => {}
+            }
         }
         record.replicas.retain(|replica| replica.result.is_some());
 
-        if let Some(agreed) = agreement::agreed(&record.replicas) {
-            for replica in record.replicas.iter().filter(|replica| agreement::essence(replica) != Some(agreed)) {
-                Self::reject(task, replica, Misconduct::WrongResult, lasted);
-            }
+        if let Some(agreed) = agreed {
             // A pod that was lost and placed again may still run; nobody waits for it.
             let revealed: Vec<LeaseId> = record.replicas.iter().map(|replica| replica.lease).collect();
             T::Tasks::end_others(task, &revealed);
@@ -160,11 +168,25 @@ impl<T: Config> Pallet<T> {
         Self::close_results(task, record, ResultsOutcome::NoAgreement)
     }
 
-    fn reject(task: TaskId, replica: &Replica, reason: Misconduct, lasted_ms: u64) {
-        T::Tasks::void_pod(replica.lease);
-        T::Hosts::punish(&replica.host, reason, lasted_ms);
+    /// A result is wrong or missing: it is not paid, and its host is slashed. Where others are `right`, their providers and
+    /// the tenant get a part of that, or of `fees`.
+    fn reject(task: TaskId, replica: &Replica, reason: Misconduct, right: &[&Replica], fees: Balance) {
+        let params = CurrentParams::<T>::get();
         let (lease, host) = (replica.lease, replica.host.clone());
+        let amount = slashes::slash(params.replica_slash_deposits, T::Tasks::deposit_of(lease));
+        let (to_tenant, to_each) = slashes::rewards(&params, amount, fees, right.len());
+        // Nobody is paid for what its own host did.
+        let is_stranger = |who: &AccountId| T::Hosts::provider_of(&host).as_ref() != Some(who);
+        let tenant = T::Tasks::tenant_of(task).into_iter().map(|who| (who, to_tenant));
+        let providers = right.iter().filter_map(|other| T::Hosts::provider_of(&other.host)).map(|who| (who, to_each));
+        let rewards: Vec<_> = tenant.chain(providers).filter(|(who, part)| *part > 0 && is_stranger(who)).collect();
+
+        T::Tasks::void_pod(lease);
+        let paid = T::Hosts::slash(&host, reason, amount, &rewards);
         Self::deposit_event(Event::ReplicaRejected { task, lease, host, reason });
+        for ((who, _), amount) in rewards.into_iter().zip(paid).filter(|(_, amount)| *amount > 0) {
+            Self::deposit_event(Event::SlashShared { task, lease, who, amount });
+        }
     }
 
     fn close_results(task: TaskId, mut record: ResultsRecord, outcome: ResultsOutcome) -> DispatchResult {

@@ -61,6 +61,14 @@ pub struct Params {
     /// No committee and no jury is drawn while the list has fewer verifiers: a few accounts would be all of it. At least
     /// two committees and the opener of a challenge.
     pub min_verifiers: u16,
+    /// A host whose replica has a wrong result, or none although it committed one, loses so many times the deposit of its
+    /// lease; at most its bond. At least 1.
+    pub replica_slash_deposits: u16,
+    /// What the tenant of a task gets where replicas agree and another host is slashed, in parts per million of the slash or
+    /// of the treasury's fees for the leases that agree, whichever is less.
+    pub slash_to_tenant_ppm: u32,
+    /// What the providers of the hosts that agree get of it together. With `slash_to_tenant_ppm` at most 500,000.
+    pub slash_to_hosts_ppm: u32,
 }
 
 impl Default for Params {
@@ -92,6 +100,10 @@ impl Default for Params {
             miss_period_ms: 7 * 24 * HOUR,
             // A jury of three, two of seven and four parties of a dispute.
             min_verifiers: 21,
+            // A lie does not pay where another provider checks it with a probability of 1 / (1 + 3).
+            replica_slash_deposits: 3,
+            slash_to_tenant_ppm: 250_000,
+            slash_to_hosts_ppm: 250_000,
         }
     }
 }
@@ -121,7 +133,14 @@ pub enum Unsound {
     MinVerifiersTooLow,
     /// More verifiers are asked for than the list can have.
     MinVerifiersTooHigh,
+    /// A wrong result of a replica costs its host nothing.
+    ResultSlashZero,
+    /// More than half of a slash would go to others than the treasury.
+    RewardsTooHigh,
 }
+
+/// No more of a slash goes to tenants and hosts, in parts per million.
+pub const MOST_REWARDS_PPM: u32 = 500_000;
 
 impl Params {
     /// Whether these can be worked with.
@@ -175,6 +194,12 @@ impl Params {
         if u32::from(self.min_verifiers) > MAX_VERIFIERS {
             return Err(Unsound::MinVerifiersTooHigh);
         }
+        if self.replica_slash_deposits == 0 {
+            return Err(Unsound::ResultSlashZero);
+        }
+        if self.slash_to_tenant_ppm.saturating_add(self.slash_to_hosts_ppm) > MOST_REWARDS_PPM {
+            return Err(Unsound::RewardsTooHigh);
+        }
         Ok(())
     }
 }
@@ -216,5 +241,8 @@ mod tests {
         assert_eq!(with(|params| params.min_verifiers = 10), Err(Unsound::MinVerifiersTooLow));
         assert_eq!(with(|params| params.min_verifiers = 11), Ok(()));
         assert_eq!(with(|params| params.min_verifiers = 513), Err(Unsound::MinVerifiersTooHigh));
+        assert_eq!(with(|params| params.replica_slash_deposits = 0), Err(Unsound::ResultSlashZero));
+        assert_eq!(with(|params| params.slash_to_tenant_ppm = 250_001), Err(Unsound::RewardsTooHigh));
+        assert_eq!(with(|params| params.slash_to_hosts_ppm = u32::MAX), Err(Unsound::RewardsTooHigh));
     }
 }

@@ -119,6 +119,11 @@ impl ports::Hosts for NetworkHosts {
         Self::change(host, |record| Hosts::<Runtime>::punish(host, record, fault, duration_ms, now));
     }
 
+    fn slash(host: &HostId, _why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance> {
+        let now = Hosts::<Runtime>::now();
+        Self::change(host, |record| Hosts::<Runtime>::slash_for_result(host, record, amount, rewards, now))
+    }
+
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
         Self::change(host, |record| Hosts::<Runtime>::charge_bond(host, record, amount, to))
     }
@@ -178,6 +183,14 @@ impl ports::Tasks for NetworkTasks {
 
     fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult {
         Tasks::<Runtime>::complete_pod(lease, result)
+    }
+
+    fn deposit_of(lease: LeaseId) -> Balance {
+        Tasks::<Runtime>::deposit_of(lease)
+    }
+
+    fn treasury_fee_of(lease: LeaseId) -> Balance {
+        Tasks::<Runtime>::treasury_fee_of(lease)
     }
 
     fn void_pod(lease: LeaseId) {

@@ -5,7 +5,10 @@ use gantry_primitives::*;
 use sp_runtime::DispatchError;
 use std::collections::BTreeMap;
 
-use super::{account, bytes, Balances, RuntimeOrigin, GTY, HOST, OTHER_PROVIDER, PROVIDER, TASK, TENANT};
+use super::{
+    account, bytes, Balances, RuntimeOrigin, DEPOSIT, GTY, HOST, LEASE_FEE, OTHER_PROVIDER, PROVIDER, TASK, TENANT,
+    TREASURY,
+};
 
 parameter_types! {
     /// The hosts, the tasks, and what this pallet did to them.
@@ -118,6 +121,19 @@ impl crate::Hosts for World {
         with_host(host, |host| host.punished.push((why, duration_ms)))
     }
 
+    fn slash(host: &HostId, why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance> {
+        with_host(host, |host| host.punished.push((why, 0)));
+        let mut left = amount;
+        let mut pay = |to: &AccountId, amount: Balance| {
+            let paid = <Self as crate::Hosts>::compensate(host, to, left.min(amount));
+            left -= paid;
+            paid
+        };
+        let paid = rewards.iter().map(|(to, amount)| pay(to, *amount)).collect();
+        pay(&account(TREASURY), amount);
+        paid
+    }
+
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
         let (provider, amount) = with_host(host, |host| {
             let amount = amount.min(host.bond);
@@ -188,6 +204,14 @@ impl crate::Tasks for World {
     fn complete_pod(lease: LeaseId, _result: PodResult) -> DispatchResult {
         set_lease(lease, MockLease::Completed);
         Ok(())
+    }
+
+    fn deposit_of(_lease: LeaseId) -> Balance {
+        DEPOSIT
+    }
+
+    fn treasury_fee_of(_lease: LeaseId) -> Balance {
+        LEASE_FEE
     }
 
     fn void_pod(lease: LeaseId) {

@@ -7,4 +7,5 @@ mod draw_vectors;
 mod params;
 mod random_calls;
 mod results;
+mod slashes;
 mod verifiers;

@@ -8,49 +8,49 @@ use crate::{mock::*, Call, Error, Event, Results};
 
 const REFUSED: DispatchError = DispatchError::Other("refused by the tasks pallet");
 
-fn lease(number: u8) -> u64 {
+pub(super) fn lease(number: u8) -> u64 {
     100 + u64::from(number)
 }
 
 /// The host of this number from [`HOST`] on commits to a result.
-fn commit(number: u8, result: PodResult) -> DispatchResult {
+pub(super) fn commit(number: u8, result: PodResult) -> DispatchResult {
     let host = HOST + number;
     Verification::commit_result(signed(host), lease(number), result_commitment(&result, &SALT, &account(host)))
 }
 
-fn reveal(number: u8, result: PodResult) -> DispatchResult {
+pub(super) fn reveal(number: u8, result: PodResult) -> DispatchResult {
     Verification::reveal_result(signed(HOST + number), lease(number), result, SALT)
 }
 
 /// The hosts from [`HOST`] on commit to results of these digests.
-fn commit_all<const N: usize>(digests: [u8; N]) {
+pub(super) fn commit_all<const N: usize>(digests: [u8; N]) {
     for (number, digest) in (0..).zip(digests) {
         assert_ok!(commit(number, result(digest)));
     }
 }
 
-fn reveal_all<const N: usize>(digests: [u8; N]) {
+pub(super) fn reveal_all<const N: usize>(digests: [u8; N]) {
     for (number, digest) in (0..).zip(digests) {
         assert_ok!(reveal(number, result(digest)));
     }
 }
 
-fn outcome() -> Option<ResultsOutcome> {
+pub(super) fn outcome() -> Option<ResultsOutcome> {
     events().into_iter().rev().find_map(|event| match event {
         Event::ResultsClosed { outcome, .. } => Some(outcome),
         _ => None,
     })
 }
 
-fn agreed(digest: u8) -> Option<ResultsOutcome> {
+pub(super) fn agreed(digest: u8) -> Option<ResultsOutcome> {
     Some(ResultsOutcome::Agreed { digest: [digest; 32], exit_code: 0 })
 }
 
-fn punished(number: u8) -> Vec<Misconduct> {
+pub(super) fn punished(number: u8) -> Vec<Misconduct> {
     World::get().hosts[&account(HOST + number)].punished.iter().map(|(why, _)| *why).collect()
 }
 
-fn phase() -> ResultsPhase {
+pub(super) fn phase() -> ResultsPhase {
     Results::<Test>::get(TASK).expect("results are compared").phase
 }
 

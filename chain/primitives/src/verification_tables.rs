@@ -23,7 +23,15 @@ pub const CHALLENGE_TRANSITIONS: &[(ChallengePhase, ChallengePhase)] = {
 /// (from, to) for replicated results.
 pub const RESULTS_TRANSITIONS: &[(ResultsPhase, ResultsPhase)] = {
     use ResultsPhase::*;
-    &[(Committing, Revealing), (Revealing, Closed), (Revealing, Committing), (Committing, Closed)]
+    &[
+        (Committing, Tagging),
+        (Tagging, Revealing),
+        (Revealing, Closed),
+        (Tagging, Committing),
+        (Revealing, Committing),
+        (Committing, Closed),
+        (Tagging, Closed),
+    ]
 };
 
 /// (from, to) for disputes.
@@ -93,6 +101,9 @@ mod tests {
         let before = |to| CHALLENGE_TRANSITIONS.iter().filter(|step| step.1 == to).map(|step| step.0).collect();
         let before: alloc::vec::Vec<_> = before(ChallengePhase::Revealing);
         assert_eq!(before, [ChallengePhase::Committing]);
+        assert!(RESULTS_TRANSITIONS
+            .iter()
+            .all(|(from, to)| *to != ResultsPhase::Revealing || *from == ResultsPhase::Tagging));
         assert!(DISPUTE_TRANSITIONS
             .iter()
             .all(|(from, to)| *to != DisputePhase::Revealing || *from == DisputePhase::Committing));

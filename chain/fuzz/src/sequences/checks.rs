@@ -22,6 +22,7 @@ fn is_free_or_refused(call: &RuntimeCall) -> bool {
         ) | RuntimeCall::Verification(
             VerificationCall::answer { .. }
                 | VerificationCall::commit_result { .. }
+                | VerificationCall::tag_result { .. }
                 | VerificationCall::reveal_result { .. }
         )
     )

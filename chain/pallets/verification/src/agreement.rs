@@ -12,10 +12,19 @@ pub fn essence(replica: &Replica) -> Option<Essence> {
 
 /// What at least two, and more than half of all that revealed, have in common.
 pub fn agreed(replicas: &[Replica]) -> Option<Essence> {
-    let revealed = replicas.iter().filter_map(essence).count();
-    replicas.iter().filter_map(essence).find(|one| {
-        let same = replicas.iter().filter_map(essence).filter(|other| other == one).count();
-        same >= 2 && 2 * same > revealed
+    majority(replicas.iter().filter_map(essence))
+}
+
+/// Whether at least two tags, and more than half of all that were shown, are equal.
+pub fn tags_agree(replicas: &[Replica]) -> bool {
+    majority(replicas.iter().filter_map(|replica| replica.tag)).is_some()
+}
+
+fn majority<E: PartialEq>(all: impl Iterator<Item = E> + Clone) -> Option<E> {
+    let count = all.clone().count();
+    all.clone().find(|one| {
+        let same = all.clone().filter(|other| other == one).count();
+        same >= 2 && 2 * same > count
     })
 }
 
@@ -30,6 +39,7 @@ mod tests {
             lease: place as u64,
             host: HostId::new([place as u8; 32]),
             commitment: [0; 32],
+            tag: result.map(|(digest, _)| [digest; 32]),
             result: result.map(|(digest, exit_code)| PodResult {
                 digest: [digest; 32],
                 exit_code,
@@ -44,6 +54,14 @@ mod tests {
         assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((1, 0))])), Some(([1; 32], 0)));
         assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((2, 0))])), None);
         assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((1, 1))])), None, "the exit code counts");
+    }
+
+    #[test]
+    fn tags_agree_as_results_do() {
+        assert!(tags_agree(&replicas(&[Some((1, 0)), Some((1, 0)), Some((2, 0))])));
+        assert!(tags_agree(&replicas(&[Some((1, 0)), Some((1, 0)), None])), "what was not shown does not count");
+        assert!(!tags_agree(&replicas(&[Some((1, 0)), Some((2, 0))])));
+        assert!(!tags_agree(&replicas(&[Some((1, 0))])) && !tags_agree(&[]));
     }
 
     #[test]

@@ -56,8 +56,8 @@ pub mod pallet {
     use gantry_primitives::{
         AccountId, Balance, ChallengeId, ChallengeOutcome, ChallengeRecord, Commitment, DeviceSpec, Digest,
         DisputeOutcome, DisputeRecord, HostChallenges, HostId, LeaseId, LeaveReason, ListedVerifier, Matter,
-        Misconduct, Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultsOutcome, ResultsRecord,
-        Salt, Seed, TaskId, UpTo, VerifierRecord, Vote, MAX_VERIFIERS,
+        Misconduct, Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultTag, ResultsOutcome,
+        ResultsRecord, Salt, Seed, TaskId, UpTo, VerifierRecord, Vote, MAX_VERIFIERS,
     };
     use sp_core::H256;
 
@@ -362,7 +362,23 @@ pub mod pallet {
             /// What binds it.
             commitment: Commitment,
         },
-        /// The hosts that committed may reveal their results.
+        /// The hosts that committed may show the tags of their results.
+        TagsOpened {
+            /// The task.
+            task: TaskId,
+            /// The last moment for it.
+            until: Moment,
+        },
+        /// A host showed the tag of its result.
+        ResultTagged {
+            /// The task.
+            task: TaskId,
+            /// The lease of the pod.
+            lease: LeaseId,
+            /// The tag: equal results of a task have equal tags.
+            tag: ResultTag,
+        },
+        /// The tags agree, and the hosts may reveal their results.
         ResultsOpened {
             /// The task.
             task: TaskId,
@@ -653,6 +669,12 @@ pub mod pallet {
         ResultSlashZero,
         /// The parts of a slash that do not go to the treasury must not be more than half of it.
         RewardsTooHigh,
+        /// The hosts do not show the tags of their results now.
+        NotTagging,
+        /// The tag of the result was shown already.
+        AlreadyTagged,
+        /// The result is not that whose tag was shown.
+        TagMismatch,
     }
 
     #[pallet::hooks]
@@ -825,6 +847,18 @@ pub mod pallet {
             CurrentParams::<T>::put(params);
             Self::deposit_event(Event::ParamsChanged);
             Ok(())
+        }
+
+        /// The calling host shows the tag of the result that it is bound to, once all have committed. Free of charge when
+        /// valid.
+        #[pallet::call_index(14)]
+        #[pallet::weight(T::WeightInfo::tag_result())]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, _tag: &ResultTag| -> bool {
+            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::taggable(&host, *lease).is_ok())
+        })]
+        pub fn tag_result(origin: OriginFor<T>, lease: LeaseId, tag: ResultTag) -> DispatchResult {
+            let host = ensure_signed(origin)?;
+            Self::do_tag_result(host, lease, tag)
         }
     }
 }

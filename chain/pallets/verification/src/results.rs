@@ -1,11 +1,13 @@
-//! Results that several hosts of different providers work out: bound to, shown, compared.
+//! Results that several hosts of different providers work out: bound to, compared by their tags, shown.
 
 use alloc::vec::Vec;
 use frame_support::{pallet_prelude::*, storage::with_storage_layer};
 use gantry_primitives::{
-    commitments::result_commitment, transitions::allows, verification_tables::RESULTS_TRANSITIONS, AccountId, Balance,
-    Commitment, HostId, LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica, ResultsOutcome, ResultsPhase,
-    ResultsRecord, Salt, TaskId,
+    commitments::{result_commitment, result_tag},
+    transitions::allows,
+    verification_tables::RESULTS_TRANSITIONS,
+    AccountId, Balance, Commitment, HostId, LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica, ResultTag,
+    ResultsOutcome, ResultsPhase, ResultsRecord, Salt, TaskId,
 };
 
 use crate::{agreement, slashes, Config, CurrentParams, Error, Event, Hosts, Pallet, Results, Tasks};
@@ -44,15 +46,48 @@ impl<T: Config> Pallet<T> {
             }
         };
         record.replicas.retain(|replica| T::Tasks::is_current(replica.lease));
-        let replica = Replica { lease, host, commitment, result: None };
+        let replica = Replica { lease, host, commitment, tag: None, result: None };
         record.replicas.try_push(replica).map_err(|_| Error::<T>::CommitmentsClosed)?;
         T::Tasks::committed(lease);
         Self::deposit_event(Event::ResultCommitted { task, lease, commitment });
         if record.replicas.len() >= usize::from(record.wanted) {
-            Self::open_result_reveals(task, &mut record)?;
+            return Self::open_tags(task, record);
         }
         Results::<T>::insert(task, record);
         Ok(())
+    }
+
+    /// The results among which `host` may show the tag of that of `lease` now, with its place.
+    pub(crate) fn taggable(host: &HostId, lease: LeaseId) -> Result<(TaskId, ResultsRecord, usize), DispatchError> {
+        let task = T::Tasks::task_of(lease);
+        let record = Self::results(task)?;
+        ensure!(record.phase == ResultsPhase::Tagging, Error::<T>::NotTagging);
+        let place = Self::place_of(&record, host, lease)?;
+        ensure!(record.replicas[place].tag.is_none(), Error::<T>::AlreadyTagged);
+        Ok((task, record, place))
+    }
+
+    pub(crate) fn do_tag_result(host: HostId, lease: LeaseId, tag: ResultTag) -> DispatchResult {
+        let (task, mut record, place) = Self::taggable(&host, lease)?;
+        record.replicas[place].tag = Some(tag);
+        Self::deposit_event(Event::ResultTagged { task, lease, tag });
+        if is_tagged(&record) {
+            return Self::compare_tags(task, record);
+        }
+        Results::<T>::insert(task, record);
+        Ok(())
+    }
+
+    /// The place of a replica whose host may show something of its result now.
+    fn place_of(record: &ResultsRecord, host: &HostId, lease: LeaseId) -> Result<usize, DispatchError> {
+        ensure!(Self::now() <= record.until, Error::<T>::TooLate);
+        let place = record.replicas.iter().position(|replica| replica.lease == lease);
+        let place = place.ok_or(Error::<T>::NotCommitted)?;
+        ensure!(record.replicas[place].host == *host, Error::<T>::NotHostOfLease);
+        ensure!(T::Tasks::is_current(lease), Error::<T>::LeaseNotCurrent);
+        let task = T::Tasks::task_of(lease);
+        ensure!(T::Tasks::replicas_of(task).is_some(), Error::<T>::NotReplicated);
+        Ok(place)
     }
 
     /// The results of which `host` may reveal that of `lease` now, with its place.
@@ -65,15 +100,12 @@ impl<T: Config> Pallet<T> {
         let task = T::Tasks::task_of(lease);
         let record = Self::results(task)?;
         ensure!(record.phase == ResultsPhase::Revealing, Error::<T>::NotRevealing);
-        ensure!(Self::now() <= record.until, Error::<T>::TooLate);
-        let place = record.replicas.iter().position(|replica| replica.lease == lease);
-        let place = place.ok_or(Error::<T>::NotCommitted)?;
+        let place = Self::place_of(&record, host, lease)?;
         let replica = &record.replicas[place];
-        ensure!(replica.host == *host, Error::<T>::NotHostOfLease);
         ensure!(replica.result.is_none(), Error::<T>::AlreadyRevealed);
-        ensure!(T::Tasks::is_current(lease), Error::<T>::LeaseNotCurrent);
-        ensure!(T::Tasks::replicas_of(task).is_some(), Error::<T>::NotReplicated);
         ensure!(result_commitment(result, salt, host) == replica.commitment, Error::<T>::CommitmentMismatch);
+        // None only of results that were compared when the chain did not know tags.
+        ensure!(replica.tag.is_none_or(|tag| tag == result_tag(task, result)), Error::<T>::TagMismatch);
         Ok((task, record, place))
     }
 
@@ -82,7 +114,7 @@ impl<T: Config> Pallet<T> {
         T::Tasks::complete_pod(lease, result)?;
         record.replicas[place].result = Some(result);
         Self::deposit_event(Event::ResultRevealed { task, lease, result });
-        if record.replicas.iter().all(|replica| replica.result.is_some()) {
+        if is_revealed(&record) {
             return Self::compare_results(task, record);
         }
         Results::<T>::insert(task, record);
@@ -99,8 +131,10 @@ impl<T: Config> Pallet<T> {
         if record.replicas.is_empty() {
             return Self::close_results(task, record, ResultsOutcome::Overtaken);
         }
-        if record.phase == ResultsPhase::Revealing {
-            return Self::compare_results(task, record);
+        match record.phase {
+            ResultsPhase::Tagging => return Self::compare_tags(task, record),
+            ResultsPhase::Revealing => return Self::compare_results(task, record),
+            ResultsPhase::Committing | ResultsPhase::Closed => {}
         }
         let committed: Vec<LeaseId> = record.replicas.iter().map(|replica| replica.lease).collect();
         if T::Tasks::runs_on(task, &committed) {
@@ -110,23 +144,43 @@ impl<T: Config> Pallet<T> {
             return Ok(());
         }
         T::Tasks::end_others(task, &committed);
-        Self::open_result_reveals(task, &mut record)?;
-        if record.replicas.iter().all(|replica| replica.result.is_some()) {
+        Self::open_tags(task, record)
+    }
+
+    /// All that are compared have committed: they show their tags.
+    fn open_tags(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
+        let until = Self::now().saturating_add(CurrentParams::<T>::get().result_reveal_ms);
+        Self::move_results(task, &mut record, ResultsPhase::Tagging, until)?;
+        Self::deposit_event(Event::TagsOpened { task, until });
+        if is_tagged(&record) {
+            return Self::compare_tags(task, record);
+        }
+        Results::<T>::insert(task, record);
+        Ok(())
+    }
+
+    /// Rejects what has no tag, and compares the tags of the rest: where they agree the results are revealed; else one more
+    /// host is asked, once, or nobody knows. So that host sees no result before it has committed to its own.
+    fn compare_tags(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
+        for replica in record.replicas.iter().filter(|replica| replica.tag.is_none()) {
+            Self::reject(task, replica, Misconduct::ResultNotRevealed, &[], 0);
+        }
+        record.replicas.retain(|replica| replica.tag.is_some());
+        if !agreement::tags_agree(&record.replicas) {
+            return Self::ask_or_give_up(task, record);
+        }
+        let until = Self::now().saturating_add(CurrentParams::<T>::get().result_reveal_ms);
+        Self::move_results(task, &mut record, ResultsPhase::Revealing, until)?;
+        Self::deposit_event(Event::ResultsOpened { task, until });
+        if is_revealed(&record) {
             return Self::compare_results(task, record);
         }
         Results::<T>::insert(task, record);
         Ok(())
     }
 
-    fn open_result_reveals(task: TaskId, record: &mut ResultsRecord) -> DispatchResult {
-        let until = Self::now().saturating_add(CurrentParams::<T>::get().result_reveal_ms);
-        Self::move_results(task, record, ResultsPhase::Revealing, until)?;
-        Self::deposit_event(Event::ResultsOpened { task, until });
-        Ok(())
-    }
-
     /// Rejects what was not revealed, and compares the rest: they agree, or one more host is asked, once, or nobody
-    /// knows.
+    /// knows. The last two only where a host did not reveal a result whose tag it had shown.
     fn compare_results(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
         let agreed = agreement::agreed(&record.replicas);
         let is_right = |replica: &&Replica| agreed.is_some() && agreement::essence(replica) == agreed;
@@ -153,11 +207,16 @@ impl<T: Config> Pallet<T> {
             let (digest, exit_code) = agreed;
             return Self::close_results(task, record, ResultsOutcome::Agreed { digest, exit_code });
         }
-        let revealed = record.replicas.len() as u8;
-        let asks = !record.extended && revealed > 0;
+        Self::ask_or_give_up(task, record)
+    }
+
+    /// The results that are left do not agree: one more host is asked, once, or nobody knows.
+    fn ask_or_give_up(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
+        let left = record.replicas.len() as u8;
+        let asks = !record.extended && left > 0;
         if asks && with_storage_layer(|| T::Tasks::want_extra_pod(task)).is_ok() {
             record.extended = true;
-            record.wanted = revealed.saturating_add(1);
+            record.wanted = left.saturating_add(1);
             let until = Self::now().saturating_add(CurrentParams::<T>::get().result_commit_ms);
             Self::move_results(task, &mut record, ResultsPhase::Committing, until)?;
             Self::deposit_event(Event::ExtraPodWanted { task, wanted: record.wanted });
@@ -208,4 +267,14 @@ impl<T: Config> Pallet<T> {
     fn results(task: TaskId) -> Result<ResultsRecord, DispatchError> {
         Results::<T>::get(task).ok_or_else(|| Error::<T>::NoSuchResults.into())
     }
+}
+
+/// Whether the tag of each result is known.
+fn is_tagged(record: &ResultsRecord) -> bool {
+    record.replicas.iter().all(|replica| replica.tag.is_some())
+}
+
+/// Whether each result is known.
+fn is_revealed(record: &ResultsRecord) -> bool {
+    record.replicas.iter().all(|replica| replica.result.is_some())
 }

@@ -109,13 +109,23 @@ impl<T: Config> Pallet<T> {
             ensure!(!record.replicas.is_empty(), "VERIFY-8: results are compared from the first commitment on");
             ensure!(record.wanted >= 2, "VERIFY-8: at least two results are compared");
             let revealed = record.replicas.iter().filter(|replica| replica.result.is_some()).count();
+            let tagged = record.replicas.iter().filter(|replica| replica.tag.is_some()).count();
+            let shown = match record.phase {
+                ResultsPhase::Tagging => tagged,
+                ResultsPhase::Revealing => revealed,
+                ResultsPhase::Committing | ResultsPhase::Closed => 0,
+            };
             ensure!(
-                revealed < record.replicas.len() || record.phase == ResultsPhase::Committing,
-                "VERIFY-8: results are compared as soon as all are revealed"
+                shown < record.replicas.len(),
+                "VERIFY-8: tags and results are compared as soon as all are there"
             );
             ensure!(
                 record.phase == ResultsPhase::Revealing || revealed == 0 || record.extended,
                 "VERIFY-8: no result is known before those that are wanted are committed"
+            );
+            ensure!(
+                record.phase != ResultsPhase::Committing || tagged == 0 || record.extended,
+                "VERIFY-8: no tag is known before those that are wanted are committed"
             );
             for (place, replica) in record.replicas.iter().enumerate() {
                 let twice = record.replicas[..place].iter().any(|other| other.lease == replica.lease);

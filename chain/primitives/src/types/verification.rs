@@ -9,6 +9,8 @@ use super::{AccountId, Balance, DeviceSpec, Digest, HostId, LeaseId, Moment, Pod
 pub type ChallengeId = u64;
 /// A blake2-256 hash that binds to something not yet shown.
 pub type Commitment = [u8; 32];
+/// A blake2-256 hash that is equal for equal results of a task: see [`crate::commitments::result_tag`].
+pub type ResultTag = [u8; 32];
 /// The random bytes that keep a commitment from being guessed.
 pub type Salt = [u8; 32];
 /// What a committee is drawn by.
@@ -235,10 +237,12 @@ pub enum ChallengeOutcome {
 pub enum ResultsPhase {
     /// Hosts commit.
     Committing,
-    /// Hosts that committed reveal.
+    /// Hosts whose results are equal reveal them.
     Revealing,
     /// Decided. The chain keeps no record of it.
     Closed,
+    /// Hosts that committed show the tags of their results.
+    Tagging,
 }
 
 /// The result of one replica.
@@ -250,6 +254,8 @@ pub struct Replica {
     pub host: HostId,
     /// What binds the host to its result.
     pub commitment: Commitment,
+    /// The tag of the result, once shown.
+    pub tag: Option<ResultTag>,
     /// The result, once revealed.
     pub result: Option<PodResult>,
 }
@@ -259,7 +265,7 @@ pub struct Replica {
 pub struct ResultsRecord {
     /// Where they stand.
     pub phase: ResultsPhase,
-    /// While hosts commit: when the chain next looks whether any pod still runs; while they reveal: the last moment.
+    /// While hosts commit: when the chain next looks whether any pod still runs; afterwards: the last moment of the phase.
     pub until: Moment,
     /// When the first host committed.
     pub opened_at: Moment,
@@ -379,7 +385,7 @@ pub enum Misconduct {
     ChallengeNotAnswered,
     /// Its result differs from that of the majority.
     WrongResult,
-    /// It committed a result and did not reveal it.
+    /// It committed a result and did not show its tag, or did not reveal it.
     ResultNotRevealed,
     /// A jury found its result wrong.
     DisputeLost,
@@ -407,7 +413,7 @@ pub enum Queue {
     Appeal,
     /// Results that wait for commitments.
     ResultCommit,
-    /// Results that wait to be revealed.
+    /// Results whose tags, or which themselves, wait to be shown.
     ResultReveal,
 }
 
@@ -479,7 +485,7 @@ impl ResultsPhase {
     pub const fn queue(self) -> Option<Queue> {
         match self {
             Self::Committing => Some(Queue::ResultCommit),
-            Self::Revealing => Some(Queue::ResultReveal),
+            Self::Tagging | Self::Revealing => Some(Queue::ResultReveal),
             Self::Closed => None,
         }
     }

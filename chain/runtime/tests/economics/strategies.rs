@@ -6,7 +6,8 @@
 
 use frame_support::assert_ok;
 use gantry_primitives::{
-    commitments::result_commitment, EndReason, HostFailure, LeaseState, PodResult, Report, TaskKind, TaskState, Usage,
+    commitments::{result_commitment, result_tag},
+    EndReason, HostFailure, LeaseState, PodResult, Report, TaskKind, TaskState, Usage,
     VerificationPolicy,
 };
 use gantry_runtime::{Hosts, Leases, Runtime, Tasks, Verification};
@@ -311,6 +312,9 @@ fn compare(tenant: u8, replicas: &[(u8, u8)]) {
     for (lease, (number, digest)) in leases.iter().zip(replicas) {
         let commitment = result_commitment(&result(*digest), &[7; 32], &host(*number));
         assert_ok!(Verification::commit_result(by_host(*number), *lease, commitment));
+    }
+    for (lease, (number, digest)) in leases.iter().zip(replicas) {
+        assert_ok!(Verification::tag_result(by_host(*number), *lease, result_tag(task, &result(*digest))));
     }
     for (lease, (number, digest)) in leases.iter().zip(replicas) {
         assert_ok!(Verification::reveal_result(by_host(*number), *lease, result(*digest), [7; 32]));

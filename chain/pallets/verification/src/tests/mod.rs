@@ -8,4 +8,5 @@ mod params;
 mod random_calls;
 mod results;
 mod slashes;
+mod tags;
 mod verifiers;

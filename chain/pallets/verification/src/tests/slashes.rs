@@ -3,7 +3,7 @@
 use frame_support::assert_ok;
 use gantry_primitives::{AccountId, Balance, Misconduct, ResultsOutcome};
 
-use super::results::{agreed, commit_all, outcome, punished, reveal, reveal_all};
+use super::results::{agreed, outcome, punished, reveal, reveal_all, tag_all};
 use crate::{mock::*, CurrentParams, Event};
 
 /// What is left of the bond of the host of this number from [`HOST`] on.
@@ -24,7 +24,7 @@ fn a_wrong_result_costs_deposits_of_the_lease_and_the_others_get_a_part_of_the_f
     on_chain(|| {
         replicated(3);
         let before = (bond(1), worth(TENANT), worth(PROVIDER), worth(OTHER_PROVIDER), worth(TREASURY));
-        commit_all([1, 2, 1]);
+        tag_all([1, 2, 1]);
         reveal_all([1, 2, 1]);
         let slash = DEPOSIT * Balance::from(SLASH_DEPOSITS);
         let fees = 2 * LEASE_FEE;
@@ -45,7 +45,7 @@ fn nobody_is_paid_for_what_its_own_host_did() {
     on_chain(|| {
         replicated(3);
         world(|world| world.tasks.get_mut(&TASK).expect("it exists").tenant = account(OTHER_PROVIDER));
-        commit_all([1, 2, 1]);
+        tag_all([1, 2, 1]);
         reveal_all([1, 2, 1]);
         assert!(shared().iter().all(|(who, _)| *who == account(PROVIDER)) && !shared().is_empty());
     });
@@ -55,7 +55,7 @@ fn nobody_is_paid_for_what_its_own_host_did() {
 fn what_is_lost_where_nothing_agrees_goes_to_the_treasury() {
     on_chain(|| {
         replicated(2);
-        commit_all([1, 1]);
+        tag_all([1, 1]);
         let before = worth(TREASURY);
         wait_past(RESULT_REVEAL);
         assert_eq!(outcome(), Some(ResultsOutcome::NoAgreement));
@@ -68,7 +68,7 @@ fn two_that_are_slashed_share_the_fees_of_the_others() {
     on_chain(|| {
         CurrentParams::<Test>::mutate(|params| params.slash_to_hosts_ppm = 0);
         replicated(4);
-        commit_all([1, 2, 1, 1]);
+        tag_all([1, 2, 1, 1]);
         for number in [0, 1, 2] {
             assert_ok!(reveal(number, result([1, 2, 1][usize::from(number)])));
         }
@@ -84,7 +84,7 @@ fn a_bond_that_is_too_small_pays_what_it_has() {
     on_chain(|| {
         world(|world| world.hosts.get_mut(&account(HOST + 1)).expect("it exists").bond = DEPOSIT);
         replicated(3);
-        commit_all([1, 2, 1]);
+        tag_all([1, 2, 1]);
         reveal_all([1, 2, 1]);
         assert_eq!((bond(1), outcome()), (0, agreed(1)));
     });

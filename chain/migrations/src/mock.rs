@@ -5,8 +5,8 @@ pub use gantry_mock::{account, bytes, Dice, ED, GTY};
 use gantry_primitives::{
     registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, DisputePhase, DisputeRecord,
     Endpoint, GpuRequest, HardwareSpec, HostChallenges, HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement,
-    PodResult, RegionName, Resources, ResultsRecord, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier,
-    Usage, Vendor, VerificationPolicy,
+    PodResult, RegionName, Resources, ResultsRecord, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec,
+    TaskState, Tier, Usage, Vendor, VerificationPolicy,
 };
 use sp_core::Pair;
 

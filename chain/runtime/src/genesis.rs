@@ -218,6 +218,7 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
             Pace::Staging => 10 * MINUTE,
             Pace::Production => HOUR,
         },
+        audit_surcharge_ppm: 50_000,
     }
 }
 

@@ -197,6 +197,7 @@ pub(super) fn results(old: ResultsRecord, task: TaskId) -> now::ResultsRecord {
         opened_at: old.opened_at,
         wanted: old.wanted,
         extended: old.extended,
+        audit: now::AuditState::NotDrawn,
         replicas: BoundedVec::truncate_from(old.replicas.into_iter().map(replica).collect()),
     }
 }

@@ -228,6 +228,7 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
                 new.evidence_ms,
                 new.offer_known_ms,
                 new.deposit_per_pod,
+                new.audit_surcharge_ppm,
             )
                 .encode()
         });

@@ -206,6 +206,7 @@ fn results(task: TaskId) -> now::ResultsRecord {
         opened_at: START,
         wanted: 2,
         extended: false,
+        audit: now::AuditState::NotDrawn,
         replicas: vec![replica(1, Some(result)), replica(2, None)].try_into().expect("two fit"),
     }
 }
@@ -216,7 +217,8 @@ fn store_old_verification_params(answer_ms: u64) {
     VerificationParams::put(&params);
     let of_challenges = (params.miss_period_ms, params.min_verifiers);
     let of_results = (params.replica_slash_deposits, params.slash_to_tenant_ppm, params.slash_to_hosts_ppm);
-    let added = (of_challenges, of_results).encoded_size();
+    let of_audits = (params.audit_valid_results, params.audit_min_ppm, params.audit_slash_deposits);
+    let added = (of_challenges, of_results, of_audits).encoded_size();
     truncate(VerificationParams::hashed_key(), added);
 }
 
@@ -253,6 +255,7 @@ fn downgrade() {
         new.evidence_ms,
         new.offer_known_ms,
         new.deposit_per_pod,
+        new.audit_surcharge_ppm,
     );
     truncate(tasks::CurrentParams::<Test>::hashed_key(), (of_tasks, of_schedulers).encoded_size());
     store_old_billing_params(billing::CurrentParams::<Test>::get().fee_ppm);
@@ -282,7 +285,8 @@ fn migrate(share: Weight, block_ms: u64) -> u32 {
     let (mut cursor, mut blocks) = (None, 0);
     loop {
         let mut meter = WeightMeter::with_limit(share);
-        cursor = From3::<Test, Disputes, Challenged, Compared>::transactional_step(cursor, &mut meter).expect("no step fails");
+        cursor = From3::<Test, Disputes, Challenged, Compared>::transactional_step(cursor, &mut meter)
+            .expect("no step fails");
         assert!(meter.consumed().all_lte(share), "a block takes more than its share");
         blocks += 1;
         if cursor.is_none() {

@@ -135,6 +135,7 @@ impl<T: Config> Desk<T> {
             let id = lease_id(case.task, pod, case.record.generation);
             self.take(id, &host, &case.shared, &devices)?;
             let rate_per_hour = self.rate_at(spec, &host, &devices, planned);
+            let rate_per_hour = rate_per_hour.and_then(|rate| self.audited_rate(case, rate, planned));
             placed.push(Placed { pod, host, devices, rate_per_hour: 0, deposit: 0 });
             let rate_per_hour = rate_per_hour?;
             let deposit = rate::deposit(rate_per_hour, spec.max_duration_ms).ok_or(Error::<T>::CostTooHigh)?;
@@ -161,6 +162,24 @@ impl<T: Config> Desk<T> {
         ensure!(rate_per_hour <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
         ensure!(rate_per_hour <= planned, Error::<T>::RateAbovePlan);
         Ok(rate_per_hour)
+    }
+
+    /// What a pod costs an hour whose price is `rate`. The host of an audited job gets a surcharge, because it pays those that
+    /// repeat its work; and they do not cost more than it gets.
+    fn audited_rate(&self, case: &Case, rate: Balance, planned: Balance) -> Result<Balance, DispatchError> {
+        let spec = case.spec();
+        if !spec.is_audited() {
+            return Ok(rate);
+        }
+        if let Some(first) = case.record.leases.first() {
+            ensure!(rate <= first.escrow.rate_per_hour, Error::<T>::AuditTooExpensive);
+            return Ok(rate);
+        }
+        let factor = rate::PPM.saturating_add(self.params.audit_surcharge_ppm.into());
+        let rate = rate.checked_mul(factor).ok_or(Error::<T>::CostTooHigh)? / rate::PPM;
+        ensure!(rate <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
+        ensure!(rate <= planned, Error::<T>::RateAbovePlan);
+        Ok(rate)
     }
 
     fn open_leases(

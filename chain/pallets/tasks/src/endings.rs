@@ -231,7 +231,9 @@ impl<T: Config> Desk<T> {
 
         let replaces = case.spec().replaces_pods();
         let is_last = case.record.leases.len() == 1;
-        let fails_for_good = exhausted && (!replaces || is_last || case.spec().is_redundant());
+        // The first host of an audited job has done its work: it is not unpaid because others refuse to repeat it.
+        let is_audit = case.spec().is_audited() && !is_last;
+        let fails_for_good = exhausted && (!replaces || is_last || (case.spec().is_redundant() && !is_audit));
         let bills: Vec<LeaseBill> = if fails_for_good || !replaces {
             self.end_live(&mut case, EndReason::GangAborted);
             self.close_all(&mut case)

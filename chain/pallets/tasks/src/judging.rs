@@ -98,6 +98,11 @@ impl<T: Config> Pallet<T> {
         (spec.is_redundant() && record.state.tag().has_live_leases()).then_some(record.pods_wanted)
     }
 
+    /// Whether the chain draws if another host repeats the work of a task.
+    pub fn is_audited(task: TaskId) -> bool {
+        Self::view_task(task).is_some_and(|(_, spec)| spec.is_audited())
+    }
+
     /// Whether `host` may commit the result of a lease now. Fails with what is against it.
     pub fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
         let mut desk = Desk::<T>::new();
@@ -160,6 +165,10 @@ impl<T: Config> Pallet<T> {
                 Self::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
             }
         }
+        if case.spec().is_audited() {
+            // No other host is to come any more.
+            case.record.pods_wanted = case.record.leases.last().map_or(1, |lease| lease.pod.saturating_add(1));
+        }
         desk.follow(&mut case);
         desk.put(case);
         desk.commit()
@@ -193,12 +202,20 @@ impl<T: Config> Pallet<T> {
         Self::view_lease(lease).map_or(0, |(lease, ..)| lease.escrow.deposit)
     }
 
-    /// The part of the protocol fee of what a lease owes that goes to the treasury whoever settles it; 0 where there is no
-    /// such lease.
-    pub fn treasury_fee_of(lease: LeaseId) -> Balance {
+    /// The part of the protocol fee that goes to the treasury, whoever settles the task, where the results of these leases of
+    /// it are right and no others are paid.
+    pub fn treasury_fees(task: TaskId, right: &[LeaseId]) -> Balance {
+        let Ok(mut case) = Desk::<T>::new().open(task) else { return 0 };
+        let right: Vec<usize> = right.iter().filter_map(|lease| case.place::<T>(*lease).ok()).collect();
+        if case.spec().is_audited() {
+            charge_audit(&mut case, &right);
+        }
         let settler_ppm = billing::Pallet::<T>::params().settler_share_ppm;
-        Self::view_lease(lease)
-            .map_or(0, |(Lease { escrow, .. }, ..)| escrow.divide(escrow.accrued, settler_ppm).1.treasury)
+        let fee_of = |place: &usize| {
+            let escrow = &case.record.leases[*place].escrow;
+            escrow.divide(escrow.accrued, settler_ppm).1.treasury
+        };
+        right.iter().map(fee_of).fold(0, Balance::saturating_add)
     }
 
     /// A replica's result is wrong, or was never revealed: nothing more is paid for its lease, which has ended. Fails
@@ -255,9 +272,31 @@ impl<T: Config> Pallet<T> {
             let fee = desk.treasury_fee_of(&lease.escrow, lease.escrow.accrued);
             desk.observe(&case.record.tenant, &lease.host, Conduct::Verified, fee);
         }
+        if case.spec().is_audited() {
+            let right: Vec<usize> = case.places().filter(|place| is_right(&&case.record.leases[*place])).collect();
+            charge_audit(&mut case, &right);
+        }
         desk.put(case);
         desk.commit()?;
         Self::deposit_event(Event::Verified { task });
+        Ok(())
+    }
+
+    /// No other host repeats the work of an audited job: its result is reported. Fails unless the task is audited, it runs,
+    /// no pod of it is left that might report, and one has.
+    pub fn not_repeated(task: TaskId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.spec().is_audited(), Error::<T>::NotRedundant);
+        ensure!(case.record.state == TaskState::Running, Error::<T>::NotRunning);
+        ensure!(!case.record.leases.iter().any(|lease| lease.state.is_live()), Error::<T>::PodsStillRun);
+        let has_result =
+            |lease: &Lease| lease.state == LeaseState::Ended(EndReason::Completed) && lease.result.is_some();
+        ensure!(case.record.leases.iter().any(has_result), Error::<T>::NothingRight);
+        case.go::<T>(TaskState::Reported, desk.now)?;
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::NotRepeated { task });
         Ok(())
     }
 
@@ -277,6 +316,20 @@ impl<T: Config> Pallet<T> {
         desk.commit()?;
         Self::deposit_event(Event::NotVerified { task, bills });
         Ok(())
+    }
+}
+
+/// The host of the first pod of an audited job pays the others: where its result is right, what the leases in the other places
+/// of `right` owe is taken from what it is owed. So the tenant pays once.
+fn charge_audit(case: &mut Case, right: &[usize]) {
+    let leases = &mut case.record.leases;
+    if !right.contains(&0) {
+        return;
+    }
+    let owed = right.iter().filter(|place| **place > 0).map(|place| leases[*place].escrow.accrued);
+    let owed = owed.fold(0, Balance::saturating_add);
+    if let Some(first) = leases.first_mut() {
+        first.escrow.accrued = first.escrow.accrued.saturating_sub(owed).max(first.escrow.paid);
     }
 }
 

@@ -408,6 +408,12 @@ pub mod pallet {
             /// How its leases were closed.
             bills: Vec<LeaseBill>,
         },
+        /// No other host repeats the work of an audited job: the result that was revealed is that of the task, and may be
+        /// accepted or disputed.
+        NotRepeated {
+            /// The task.
+            task: TaskId,
+        },
         /// The result of a task is disputed.
         Disputed {
             /// The task.
@@ -551,7 +557,7 @@ pub mod pallet {
         RentalHasOnePod,
         /// Only rentals take over the data of another lease.
         OnlyRentalsTakeData,
-        /// Results are compared of jobs only, with 2 or 3 replicas and as many pods.
+        /// Results are compared of jobs only, with 2 or 3 replicas and as many pods; audited jobs have one pod.
         ReplicasInvalid,
         /// A task whose results are compared cannot be spot.
         ReplicasNotSpot,
@@ -753,6 +759,10 @@ pub mod pallet {
         NotAsGood,
         /// What the other host offers has changed since the assignment, or capacity has become free.
         OfferTooRecent,
+        /// The surcharge for audits must not be more than the price.
+        AuditSurchargeTooHigh,
+        /// A host that repeats the work of another must not ask for more than that one is paid.
+        AuditTooExpensive,
     }
 
     #[pallet::hooks]

@@ -10,8 +10,8 @@ use frame_system::RawOrigin;
 use gantry_primitives::{
     commitments::{result_commitment, result_tag, vote_commitment},
     AccountId, Balance, ChallengePhase, DisputePhase, Evidence, HostId, LeaseId, ListedVerifier, Matter, Moment,
-    PodResult, Queue, ResultsPhase, Stake, TaskId, UpTo, Usage, VerifierRecord, VerifierStatus, Vote, EVIDENCE_PER_HEARING,
-    MAX_APPEALS, MAX_EVIDENCE, MAX_VERIFIERS,
+    PodResult, Queue, ResultsPhase, Stake, TaskId, UpTo, Usage, VerifierRecord, VerifierStatus, Vote,
+    EVIDENCE_PER_HEARING, MAX_APPEALS, MAX_EVIDENCE, MAX_VERIFIERS,
 };
 
 use crate::{

@@ -255,6 +255,7 @@ impl<T: Config> Pallet<T> {
             let lasted = Self::now().saturating_sub(record.opened_at);
             for host in &hosts {
                 T::Hosts::punish(host, Misconduct::DisputeLost, lasted);
+                Self::forget_valid_results(host);
             }
         }
         T::Tasks::resolve(task, &record.accused, record.verdict, record.opener == record.tenant)?;

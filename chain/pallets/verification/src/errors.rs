@@ -18,6 +18,7 @@ impl<T> From<Unsound> for Error<T> {
             Unsound::MinVerifiersTooHigh => Self::MinVerifiersTooHigh,
             Unsound::ResultSlashZero => Self::ResultSlashZero,
             Unsound::RewardsTooHigh => Self::RewardsTooHigh,
+            Unsound::AuditProbabilityInvalid => Self::AuditProbabilityInvalid,
         }
     }
 }

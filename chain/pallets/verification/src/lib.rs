@@ -4,7 +4,7 @@
 //! before a jury. Judges are bonded verifiers, drawn by randomness that nobody knew when they were asked for.
 //!
 //! This file declares. `verifiers.rs` keeps the list of judges, `voting.rs` draws committees and pays them,
-//! `challenges.rs`, `results.rs` and `disputes.rs` have the three matters, `deadlines.rs` makes what is due happen, and
+//! `challenges.rs`, `results.rs` (with `audits.rs`) and `disputes.rs` have the three matters, `deadlines.rs` makes what is due happen, and
 //! `ports.rs` says what is needed of hosts and tasks. `ballot.rs`, `draw.rs`, `shares.rs`, `agreement.rs` and
 //! `slashes.rs` are the pure rules, and `errors.rs` says what a call answers where they refuse. docs/verification.md is the protocol.
 
@@ -13,6 +13,7 @@
 extern crate alloc;
 
 mod agreement;
+mod audits;
 mod ballot;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
@@ -57,7 +58,7 @@ pub mod pallet {
         AccountId, Balance, ChallengeId, ChallengeOutcome, ChallengeRecord, Commitment, DeviceSpec, Digest,
         DisputeOutcome, DisputeRecord, HostChallenges, HostId, LeaseId, LeaveReason, ListedVerifier, Matter,
         Misconduct, Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultTag, ResultsOutcome,
-        ResultsRecord, Salt, Seed, TaskId, UpTo, VerifierRecord, Vote, MAX_VERIFIERS,
+        ResultsRecord, Salt, Seed, TaskId, UpTo, ValidResults, VerifierRecord, Vote, MAX_VERIFIERS,
     };
     use sp_core::H256;
 
@@ -122,6 +123,10 @@ pub mod pallet {
     /// The tasks whose results are being compared.
     #[pallet::storage]
     pub type Results<T: Config> = StorageMap<_, Twox64Concat, TaskId, ResultsRecord>;
+
+    /// How many results of each host were valid one after the other, with its present hardware or some before.
+    #[pallet::storage]
+    pub type Valid<T: Config> = StorageMap<_, Blake2_128Concat, HostId, ValidResults>;
 
     /// The tasks that are in dispute.
     #[pallet::storage]
@@ -362,6 +367,23 @@ pub mod pallet {
             /// What binds it.
             commitment: Commitment,
         },
+        /// The chain drew whether another host repeats the work of one that has committed its result.
+        AuditDrawn {
+            /// The task.
+            task: TaskId,
+            /// The lease of the pod.
+            lease: LeaseId,
+            /// How many results of the host were valid before, one after the other.
+            valid: u32,
+            /// The probability of a repetition in parts per million.
+            probability_ppm: u32,
+            /// What it was drawn by.
+            seed: Seed,
+            /// The block whose randomness the seed is of.
+            block: u32,
+            /// Whether it is repeated.
+            repeated: bool,
+        },
         /// The hosts that committed may show the tags of their results.
         TagsOpened {
             /// The task.
@@ -378,7 +400,7 @@ pub mod pallet {
             /// The tag: equal results of a task have equal tags.
             tag: ResultTag,
         },
-        /// The tags agree, and the hosts may reveal their results.
+        /// The tags agree, or there is one result only, and the hosts may reveal their results.
         ResultsOpened {
             /// The task.
             task: TaskId,
@@ -417,7 +439,7 @@ pub mod pallet {
             /// How much.
             amount: Balance,
         },
-        /// Results do not agree and one more host is asked.
+        /// One more host is asked, because results do not agree or one is audited.
         ExtraPodWanted {
             /// The task.
             task: TaskId,
@@ -675,6 +697,8 @@ pub mod pallet {
         AlreadyTagged,
         /// The result is not that whose tag was shown.
         TagMismatch,
+        /// The least probability of an audit must be 1 to 1,000,000 parts per million.
+        AuditProbabilityInvalid,
     }
 
     #[pallet::hooks]

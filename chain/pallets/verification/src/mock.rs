@@ -89,6 +89,8 @@ pub const COINS: Balance = 1_000 * GTY;
 pub const DEPOSIT: Balance = GTY;
 pub const LEASE_FEE: Balance = GTY / 50;
 pub const SLASH_DEPOSITS: u16 = 3;
+pub const AUDIT_SLASH_DEPOSITS: u16 = 19;
+pub const AUDITED_FIRST: u32 = 4;
 
 pub const PROVIDER: u8 = 1;
 pub const OTHER_PROVIDER: u8 = 2;
@@ -264,6 +266,9 @@ pub fn params() -> Params {
         replica_slash_deposits: SLASH_DEPOSITS,
         slash_to_tenant_ppm: 300_000,
         slash_to_hosts_ppm: 200_000,
+        audit_valid_results: AUDITED_FIRST,
+        audit_min_ppm: 50_000,
+        audit_slash_deposits: AUDIT_SLASH_DEPOSITS,
     }
 }
 

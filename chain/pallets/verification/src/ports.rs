@@ -33,6 +33,10 @@ pub trait Hosts {
     /// proportion to the bond. The `rewards` are paid of it in their order, as far as it goes, and the rest goes to the
     /// treasury. Returns what each reward came to.
     fn slash(host: &HostId, why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance>;
+    /// What the bond of the host is now.
+    fn bond_of(host: &HostId) -> Balance;
+    /// How often the hardware of the host was changed.
+    fn generation_of(host: &HostId) -> u32;
     /// Moves up to `amount` from the bond of the host to `to`, and says how much.
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance;
 }
@@ -52,6 +56,8 @@ pub trait Tasks {
     /// How many hosts work on the task for their results to be compared; none where they are not compared or the task
     /// has no pod that runs or waits for the others.
     fn replicas_of(task: TaskId) -> Option<u8>;
+    /// Whether the chain draws if another host repeats the work of the task.
+    fn is_audited(task: TaskId) -> bool;
     /// Whether the pod of this lease runs on this host and may commit a result that is compared with others.
     fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult;
     /// The pod of this lease has ended and committed its result: it is billed no further.
@@ -67,13 +73,15 @@ pub trait Tasks {
     /// The coins that were held for this lease when it was opened, and since: the most that it can pay. 0 where there is no
     /// such lease.
     fn deposit_of(lease: LeaseId) -> Balance;
-    /// What the treasury gets of the protocol fee for what this lease owes, whoever settles it. 0 where there is no such
-    /// lease.
-    fn treasury_fee_of(lease: LeaseId) -> Balance;
+    /// What the treasury gets of the protocol fee of the task, whoever settles it, where the results of these leases are
+    /// right and no others are paid.
+    fn treasury_fees(task: TaskId, right: &[LeaseId]) -> Balance;
     /// The lease of a wrong or missing result is not paid.
     fn void_pod(lease: LeaseId);
     /// The task wants one more pod, on a host of the same model and of a provider that it does not have yet.
     fn want_extra_pod(task: TaskId) -> DispatchResult;
+    /// Nobody repeats the work of the task: the result that was revealed is reported.
+    fn not_repeated(task: TaskId) -> DispatchResult;
     /// The results of the task agree: it is verified.
     fn verified(task: TaskId) -> DispatchResult;
     /// No two results agree and no further host is asked: the task fails and nobody is paid.

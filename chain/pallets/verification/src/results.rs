@@ -6,8 +6,8 @@ use gantry_primitives::{
     commitments::{result_commitment, result_tag},
     transitions::allows,
     verification_tables::RESULTS_TRANSITIONS,
-    AccountId, Balance, Commitment, HostId, LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica, ResultTag,
-    ResultsOutcome, ResultsPhase, ResultsRecord, Salt, TaskId,
+    AccountId, AuditState, Balance, Commitment, HostId, LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica,
+    ResultTag, ResultsOutcome, ResultsPhase, ResultsRecord, Salt, TaskId,
 };
 
 use crate::{agreement, slashes, Config, CurrentParams, Error, Event, Hosts, Pallet, Results, Tasks};
@@ -41,6 +41,7 @@ impl<T: Config> Pallet<T> {
                     opened_at: now,
                     wanted: T::Tasks::replicas_of(task).ok_or(Error::<T>::NotReplicated)?,
                     extended: false,
+                    audit: if T::Tasks::is_audited(task) { AuditState::Awaited } else { AuditState::NotDrawn },
                     replicas: Default::default(),
                 }
             }
@@ -51,7 +52,10 @@ impl<T: Config> Pallet<T> {
         T::Tasks::committed(lease);
         Self::deposit_event(Event::ResultCommitted { task, lease, commitment });
         if record.replicas.len() >= usize::from(record.wanted) {
-            return Self::open_tags(task, record);
+            return match record.audit {
+                AuditState::Awaited => Self::await_audit(task, record),
+                _ => Self::open_tags(task, record),
+            };
         }
         Results::<T>::insert(task, record);
         Ok(())
@@ -124,17 +128,13 @@ impl<T: Config> Pallet<T> {
     /// The time of the present phase has passed.
     pub(crate) fn end_results_phase(task: TaskId) -> DispatchResult {
         let mut record = Self::results(task)?;
-        if T::Tasks::replicas_of(task).is_none() {
-            return Self::close_results(task, record, ResultsOutcome::Overtaken);
-        }
-        record.replicas.retain(|replica| T::Tasks::is_current(replica.lease));
-        if record.replicas.is_empty() {
+        if Self::still_compared(task, &mut record).is_none() {
             return Self::close_results(task, record, ResultsOutcome::Overtaken);
         }
         match record.phase {
             ResultsPhase::Tagging => return Self::compare_tags(task, record),
             ResultsPhase::Revealing => return Self::compare_results(task, record),
-            ResultsPhase::Committing | ResultsPhase::Closed => {}
+            ResultsPhase::Committing | ResultsPhase::Drawing | ResultsPhase::Closed => {}
         }
         let committed: Vec<LeaseId> = record.replicas.iter().map(|replica| replica.lease).collect();
         if T::Tasks::runs_on(task, &committed) {
@@ -144,7 +144,18 @@ impl<T: Config> Pallet<T> {
             return Ok(());
         }
         T::Tasks::end_others(task, &committed);
-        Self::open_tags(task, record)
+        match (record.audit, record.replicas.len()) {
+            // Nobody came to repeat the work.
+            (AuditState::Repeated { .. }, 1) => Self::open_single_reveal(task, record),
+            _ => Self::open_tags(task, record),
+        }
+    }
+
+    /// Leaves out replicas that were replaced. Returns the first that is left; None where there is none, or the task has
+    /// ended.
+    pub(crate) fn still_compared(task: TaskId, record: &mut ResultsRecord) -> Option<Replica> {
+        record.replicas.retain(|replica| T::Tasks::is_current(replica.lease));
+        T::Tasks::replicas_of(task).and_then(|_| record.replicas.first().cloned())
     }
 
     /// All that are compared have committed: they show their tags.
@@ -163,12 +174,17 @@ impl<T: Config> Pallet<T> {
     /// host is asked, once, or nobody knows. So that host sees no result before it has committed to its own.
     fn compare_tags(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
         for replica in record.replicas.iter().filter(|replica| replica.tag.is_none()) {
-            Self::reject(task, replica, Misconduct::ResultNotRevealed, &[], 0);
+            Self::reject(task, record.audit, replica, Misconduct::ResultNotRevealed, &Right::default());
         }
         record.replicas.retain(|replica| replica.tag.is_some());
         if !agreement::tags_agree(&record.replicas) {
             return Self::ask_or_give_up(task, record);
         }
+        Self::open_reveals(task, record)
+    }
+
+    /// The hosts may reveal their results.
+    pub(crate) fn open_reveals(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
         let until = Self::now().saturating_add(CurrentParams::<T>::get().result_reveal_ms);
         Self::move_results(task, &mut record, ResultsPhase::Revealing, until)?;
         Self::deposit_event(Event::ResultsOpened { task, until });
@@ -184,20 +200,24 @@ impl<T: Config> Pallet<T> {
     fn compare_results(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
         let agreed = agreement::agreed(&record.replicas);
         let is_right = |replica: &&Replica| agreed.is_some() && agreement::essence(replica) == agreed;
-        let right: Vec<&Replica> = record.replicas.iter().filter(is_right).collect();
-        let fees = right.iter().map(|one| T::Tasks::treasury_fee_of(one.lease)).fold(0, Balance::saturating_add);
-        // All that are slashed share what the treasury gets for the others.
-        let fees = fees.checked_div((record.replicas.len() - right.len()) as Balance).unwrap_or(0);
+        let right = Self::right(task, record.replicas.iter().filter(is_right).collect(), record.replicas.len());
         for replica in &record.replicas {
             match replica.result {
-                None => Self::reject(task, replica, Misconduct::ResultNotRevealed, &right, fees),
+                None => Self::reject(task, record.audit, replica, Misconduct::ResultNotRevealed, &right),
                 Some(_) if agreed.is_some() && !is_right(&replica) => {
-                    Self::reject(task, replica, Misconduct::WrongResult, &right, fees);
+                    Self::reject(task, record.audit, replica, Misconduct::WrongResult, &right);
                 }
                 Some(_) => {}
             }
         }
+        right.hosts.iter().for_each(|host| Self::note_valid_result(task, host));
         record.replicas.retain(|replica| replica.result.is_some());
+        if let (AuditState::Single, [only]) = (record.audit, &record.replicas[..]) {
+            Self::note_valid_result(task, &only.host);
+            T::Tasks::end_others(task, &[only.lease]);
+            T::Tasks::not_repeated(task)?;
+            return Self::close_results(task, record, ResultsOutcome::NotRepeated);
+        }
 
         if let Some(agreed) = agreed {
             // A pod that was lost and placed again may still run; nobody waits for it.
@@ -227,19 +247,31 @@ impl<T: Config> Pallet<T> {
         Self::close_results(task, record, ResultsOutcome::NoAgreement)
     }
 
+    /// The hosts whose results are right, of `all` that are compared. Those that are slashed share the fees.
+    fn right(task: TaskId, right: Vec<&Replica>, all: usize) -> Right {
+        let leases: Vec<LeaseId> = right.iter().map(|replica| replica.lease).collect();
+        let slashed = all.saturating_sub(right.len()) as Balance;
+        let fees = T::Tasks::treasury_fees(task, &leases).checked_div(slashed).unwrap_or(0);
+        Right { hosts: right.into_iter().map(|replica| replica.host.clone()).collect(), fees }
+    }
+
     /// A result is wrong or missing: it is not paid, and its host is slashed. Where others are `right`, their providers and
-    /// the tenant get a part of that, or of `fees`.
-    fn reject(task: TaskId, replica: &Replica, reason: Misconduct, right: &[&Replica], fees: Balance) {
+    /// the tenant get a part of that.
+    fn reject(task: TaskId, audit: AuditState, replica: &Replica, reason: Misconduct, right: &Right) {
         let params = CurrentParams::<T>::get();
         let (lease, host) = (replica.lease, replica.host.clone());
-        let amount = slashes::slash(params.replica_slash_deposits, T::Tasks::deposit_of(lease));
-        let (to_tenant, to_each) = slashes::rewards(&params, amount, fees, right.len());
+        // Who repeats the work of others is checked each time, and loses less.
+        let is_audited = audit == AuditState::Repeated { lease };
+        let deposits = if is_audited { params.audit_slash_deposits } else { params.replica_slash_deposits };
+        let amount = slashes::slash(deposits, T::Tasks::deposit_of(lease));
+        let (to_tenant, to_each) = slashes::rewards(&params, amount, right.fees, right.hosts.len());
         // Nobody is paid for what its own host did.
         let is_stranger = |who: &AccountId| T::Hosts::provider_of(&host).as_ref() != Some(who);
         let tenant = T::Tasks::tenant_of(task).into_iter().map(|who| (who, to_tenant));
-        let providers = right.iter().filter_map(|other| T::Hosts::provider_of(&other.host)).map(|who| (who, to_each));
+        let providers = right.hosts.iter().filter_map(T::Hosts::provider_of).map(|who| (who, to_each));
         let rewards: Vec<_> = tenant.chain(providers).filter(|(who, part)| *part > 0 && is_stranger(who)).collect();
 
+        Self::forget_valid_results(&host);
         T::Tasks::void_pod(lease);
         let paid = T::Hosts::slash(&host, reason, amount, &rewards);
         Self::deposit_event(Event::ReplicaRejected { task, lease, host, reason });
@@ -248,7 +280,7 @@ impl<T: Config> Pallet<T> {
         }
     }
 
-    fn close_results(task: TaskId, mut record: ResultsRecord, outcome: ResultsOutcome) -> DispatchResult {
+    pub(crate) fn close_results(task: TaskId, mut record: ResultsRecord, outcome: ResultsOutcome) -> DispatchResult {
         Self::move_results(task, &mut record, ResultsPhase::Closed, 0)?;
         Results::<T>::remove(task);
         Self::deposit_event(Event::ResultsClosed { task, outcome });
@@ -256,17 +288,34 @@ impl<T: Config> Pallet<T> {
     }
 
     /// The one way in which results change their phase; the caller stores the record.
-    fn move_results(task: TaskId, record: &mut ResultsRecord, to: ResultsPhase, until: Moment) -> DispatchResult {
+    pub(crate) fn move_results(
+        task: TaskId,
+        record: &mut ResultsRecord,
+        to: ResultsPhase,
+        until: Moment,
+    ) -> DispatchResult {
         ensure!(allows(RESULTS_TRANSITIONS, record.phase, to), Error::<T>::TransitionNotAllowed);
         record.phase = to;
         record.until = until;
-        to.queue().into_iter().for_each(|queue| Self::schedule(queue, Matter::Results(task), until));
+        match to {
+            ResultsPhase::Drawing => {
+                Self::ask_for_seed(Matter::Results(task));
+            }
+            _ => to.queue().into_iter().for_each(|queue| Self::schedule(queue, Matter::Results(task), until)),
+        }
         Ok(())
     }
 
-    fn results(task: TaskId) -> Result<ResultsRecord, DispatchError> {
+    pub(crate) fn results(task: TaskId) -> Result<ResultsRecord, DispatchError> {
         Results::<T>::get(task).ok_or_else(|| Error::<T>::NoSuchResults.into())
     }
+}
+
+/// The hosts whose results agree, and the part of the treasury's fees for them that rewards for one slash are a part of.
+#[derive(Default)]
+struct Right {
+    hosts: Vec<HostId>,
+    fees: Balance,
 }
 
 /// Whether the tag of each result is known.

@@ -1,6 +1,6 @@
-//! What a host loses for a wrong or missing result, and who gets which part of it. Pure.
+//! What a host loses for a wrong or missing result, who gets which part of it, and how often results are audited. Pure.
 
-use gantry_primitives::Balance;
+use gantry_primitives::{Balance, Seed};
 
 use crate::Params;
 
@@ -24,9 +24,60 @@ pub fn rewards(params: &Params, slash: Balance, fees: Balance, providers: usize)
     (part(params.slash_to_tenant_ppm), hosts)
 }
 
+/// With which probability a result is audited, in parts per million: always while its host has few `valid` results; then with
+/// the least probability, the inverse of their number, or that with which a lie does not pay, whichever is most. A lie gains at most
+/// the `deposit` of the lease and costs `slash` where it is found out, so that one is deposit / (deposit + slash).
+pub fn audit_ppm(params: &Params, valid: u32, deposit: Balance, slash: Balance) -> u32 {
+    if valid < params.audit_valid_results.max(1) {
+        return PPM as u32;
+    }
+    let by_results = PPM / Balance::from(valid);
+    let sum = deposit.saturating_add(slash);
+    // Rounded up. With amounts that do not fit the result is always.
+    let by_slash = deposit.checked_mul(PPM).map_or(PPM, |parts| if sum == 0 { 0 } else { parts.div_ceil(sum) });
+    // At most PPM, as the deposit is at most the sum.
+    by_results.max(by_slash).max(params.audit_min_ppm.into()).min(PPM) as u32
+}
+
+/// Whether a seed draws what is drawn with so many parts per million.
+pub fn is_drawn(seed: &Seed, ppm: u32) -> bool {
+    let [first, second, third, fourth, fifth, sixth, seventh, eighth, ..] = *seed;
+    let number = u64::from_le_bytes([first, second, third, fourth, fifth, sixth, seventh, eighth]);
+    Balance::from(number) % PPM < Balance::from(ppm)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_with_few_valid_results_is_always_audited_and_one_with_many_with_the_least_probability() {
+        let params = Params::default();
+        let ppm = |valid| audit_ppm(&params, valid, 100, 1_900);
+        assert_eq!([0, 9, 10, 15, 20, 1_000_000].map(ppm), [1_000_000, 1_000_000, 100_000, 66_666, 50_000, 50_000]);
+        let never_first = Params { audit_valid_results: 0, ..params };
+        assert_eq!(audit_ppm(&never_first, 0, 100, 1_900), 1_000_000);
+    }
+
+    #[test]
+    fn a_lie_does_not_pay_whatever_the_bond() {
+        let params = Params::default();
+        for (deposit, slash) in [(100, 1_900), (100, 500), (7, 3), (100, 0), (1, 1_000_000), (Balance::MAX, 1)] {
+            let ppm = Balance::from(audit_ppm(&params, 1_000, deposit, slash));
+            // slash * p >= deposit * (1 - p)
+            assert!(ppm == PPM || slash * ppm >= deposit * (PPM - ppm), "{deposit} {slash}");
+        }
+        assert_eq!(audit_ppm(&params, 1_000, 0, 0), 50_000);
+    }
+
+    #[test]
+    fn seeds_draw_as_often_as_they_should() {
+        let seed = |number: u32| sp_io::hashing::blake2_256(&number.to_le_bytes());
+        let drawn = |ppm| (0..20_000).filter(|number| is_drawn(&seed(*number), ppm)).count();
+        assert_eq!((drawn(0), drawn(1_000_000)), (0, 20_000));
+        // Expected 1,000 with a standard deviation of 31; the seeds are fixed.
+        assert!((900..1_100).contains(&drawn(50_000)));
+    }
 
     #[test]
     fn a_slash_is_a_multiple_of_a_deposit() {

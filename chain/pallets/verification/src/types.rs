@@ -69,6 +69,12 @@ pub struct Params {
     pub slash_to_tenant_ppm: u32,
     /// What the providers of the hosts that agree get of it together. With `slash_to_tenant_ppm` at most 500,000.
     pub slash_to_hosts_ppm: u32,
+    /// A host with less valid results, one after the other, is always audited.
+    pub audit_valid_results: u32,
+    /// The least probability with which a result is audited, in parts per million; more than 0.
+    pub audit_min_ppm: u32,
+    /// A host whose audited result is wrong loses so many times the deposit of its lease; at most its bond. At least 1.
+    pub audit_slash_deposits: u16,
 }
 
 impl Default for Params {
@@ -104,6 +110,10 @@ impl Default for Params {
             replica_slash_deposits: 3,
             slash_to_tenant_ppm: 250_000,
             slash_to_hosts_ppm: 250_000,
+            audit_valid_results: 10,
+            audit_min_ppm: 50_000,
+            // A lie does not pay where one result in 1 + 19 is audited.
+            audit_slash_deposits: 19,
         }
     }
 }
@@ -137,6 +147,8 @@ pub enum Unsound {
     ResultSlashZero,
     /// More than half of a slash would go to others than the treasury.
     RewardsTooHigh,
+    /// The least probability of an audit is none, or more than certain.
+    AuditProbabilityInvalid,
 }
 
 /// No more of a slash goes to tenants and hosts, in parts per million.
@@ -194,11 +206,14 @@ impl Params {
         if u32::from(self.min_verifiers) > MAX_VERIFIERS {
             return Err(Unsound::MinVerifiersTooHigh);
         }
-        if self.replica_slash_deposits == 0 {
+        if self.replica_slash_deposits == 0 || self.audit_slash_deposits == 0 {
             return Err(Unsound::ResultSlashZero);
         }
         if self.slash_to_tenant_ppm.saturating_add(self.slash_to_hosts_ppm) > MOST_REWARDS_PPM {
             return Err(Unsound::RewardsTooHigh);
+        }
+        if !(1..=1_000_000).contains(&self.audit_min_ppm) {
+            return Err(Unsound::AuditProbabilityInvalid);
         }
         Ok(())
     }
@@ -242,6 +257,9 @@ mod tests {
         assert_eq!(with(|params| params.min_verifiers = 11), Ok(()));
         assert_eq!(with(|params| params.min_verifiers = 513), Err(Unsound::MinVerifiersTooHigh));
         assert_eq!(with(|params| params.replica_slash_deposits = 0), Err(Unsound::ResultSlashZero));
+        assert_eq!(with(|params| params.audit_slash_deposits = 0), Err(Unsound::ResultSlashZero));
+        assert_eq!(with(|params| params.audit_min_ppm = 0), Err(Unsound::AuditProbabilityInvalid));
+        assert_eq!(with(|params| params.audit_min_ppm = 1_000_001), Err(Unsound::AuditProbabilityInvalid));
         assert_eq!(with(|params| params.slash_to_tenant_ppm = 250_001), Err(Unsound::RewardsTooHigh));
         assert_eq!(with(|params| params.slash_to_hosts_ppm = u32::MAX), Err(Unsound::RewardsTooHigh));
     }

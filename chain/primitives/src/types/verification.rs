@@ -243,6 +243,38 @@ pub enum ResultsPhase {
     Closed,
     /// Hosts that committed show the tags of their results.
     Tagging,
+    /// One host has committed, and waits for the seed that says whether another repeats its work.
+    Drawing,
+}
+
+/// Whether another host repeats the work of a job whose policy is [`super::VerificationPolicy::Audit`].
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub enum AuditState {
+    /// The task has replicas: nothing is drawn.
+    #[default]
+    NotDrawn,
+    /// It is not drawn yet.
+    Awaited,
+    /// Another does.
+    Repeated {
+        /// The lease whose result is audited.
+        lease: LeaseId,
+    },
+    /// None does: it was not drawn, or no other host came.
+    Single,
+}
+
+/// The results of a host that were found right, or accepted without a comparison, one after the other.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct ValidResults {
+    /// The generation of the hardware with which it made them.
+    pub generation: u32,
+    /// How many.
+    pub count: u32,
 }
 
 /// The result of one replica.
@@ -273,6 +305,8 @@ pub struct ResultsRecord {
     pub wanted: u8,
     /// True once a further host was asked for.
     pub extended: bool,
+    /// Whether another host repeats the work of the first, where the chain draws it.
+    pub audit: AuditState,
     /// Those that committed, in that order.
     pub replicas: UpTo<Replica, MAX_REPLICAS>,
 }
@@ -291,6 +325,8 @@ pub enum ResultsOutcome {
     NoAgreement,
     /// The task was ended, or every host that committed was replaced, meanwhile.
     Overtaken,
+    /// The work was not repeated: the one result is that of the task.
+    NotRepeated,
 }
 
 /// Where a dispute stands. Changes only along `verification_tables::DISPUTE_TRANSITIONS`.
@@ -486,6 +522,7 @@ impl ResultsPhase {
         match self {
             Self::Committing => Some(Queue::ResultCommit),
             Self::Tagging | Self::Revealing => Some(Queue::ResultReveal),
+            Self::Drawing => Some(Queue::Seed),
             Self::Closed => None,
         }
     }

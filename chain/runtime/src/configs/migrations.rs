@@ -13,8 +13,7 @@ parameter_types! {
 
 /// Migrations over several blocks, oldest first: docs/upgrades.md. What blocks need from the first on is in
 /// [`crate::Migrations`] instead.
-pub type SteppedMigrations =
-    (gantry_migrations::From3<Runtime, Disputes<Runtime>, ByHost<Runtime>, Results<Runtime>>,);
+pub type SteppedMigrations = (gantry_migrations::From3<Runtime, Disputes<Runtime>, ByHost<Runtime>, Results<Runtime>>,);
 
 impl pallet_migrations::Config for Runtime {
     type RuntimeEvent = RuntimeEvent;

@@ -124,6 +124,14 @@ impl ports::Hosts for NetworkHosts {
         Self::change(host, |record| Hosts::<Runtime>::slash_for_result(host, record, amount, rewards, now))
     }
 
+    fn bond_of(host: &HostId) -> Balance {
+        Hosts::<Runtime>::host(host).map_or(0, |record| record.bond)
+    }
+
+    fn generation_of(host: &HostId) -> u32 {
+        Hosts::<Runtime>::host(host).map_or(0, |record| record.generation)
+    }
+
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
         Self::change(host, |record| Hosts::<Runtime>::charge_bond(host, record, amount, to))
     }
@@ -161,6 +169,10 @@ impl ports::Tasks for NetworkTasks {
         Tasks::<Runtime>::replicas_of(task)
     }
 
+    fn is_audited(task: TaskId) -> bool {
+        Tasks::<Runtime>::is_audited(task)
+    }
+
     fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
         Tasks::<Runtime>::can_commit(lease, host)
     }
@@ -189,8 +201,8 @@ impl ports::Tasks for NetworkTasks {
         Tasks::<Runtime>::deposit_of(lease)
     }
 
-    fn treasury_fee_of(lease: LeaseId) -> Balance {
-        Tasks::<Runtime>::treasury_fee_of(lease)
+    fn treasury_fees(task: TaskId, right: &[LeaseId]) -> Balance {
+        Tasks::<Runtime>::treasury_fees(task, right)
     }
 
     fn void_pod(lease: LeaseId) {
@@ -199,6 +211,10 @@ impl ports::Tasks for NetworkTasks {
 
     fn want_extra_pod(task: TaskId) -> DispatchResult {
         with_storage_layer(|| Tasks::<Runtime>::want_extra_pod(task))
+    }
+
+    fn not_repeated(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::not_repeated(task))
     }
 
     fn verified(task: TaskId) -> DispatchResult {

@@ -7,8 +7,7 @@
 use frame_support::assert_ok;
 use gantry_primitives::{
     commitments::{result_commitment, result_tag},
-    EndReason, HostFailure, LeaseState, PodResult, Report, TaskKind, TaskState, Usage,
-    VerificationPolicy,
+    EndReason, HostFailure, LeaseState, PodResult, Report, TaskKind, TaskState, Usage, VerificationPolicy,
 };
 use gantry_runtime::{Hosts, Leases, Runtime, Tasks, Verification};
 

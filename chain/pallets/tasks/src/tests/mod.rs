@@ -3,6 +3,7 @@
 mod agenda;
 mod assigning;
 mod attacks;
+mod audits;
 mod batches;
 mod endings;
 mod evidence;

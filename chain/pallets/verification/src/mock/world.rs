@@ -37,6 +37,7 @@ pub struct MockHost {
     pub verified: bool,
     pub suspended: bool,
     pub bond: Balance,
+    pub generation: u32,
     pub punished: Vec<(Misconduct, u64)>,
 }
 
@@ -64,6 +65,7 @@ pub struct MockTask {
     pub tenant: AccountId,
     pub state: MockState,
     pub replicas: Option<u8>,
+    pub audited: bool,
     pub leases: Vec<(LeaseId, HostId, MockLease)>,
     pub extra_wanted: bool,
     pub can_extend: bool,
@@ -134,6 +136,14 @@ impl crate::Hosts for World {
         paid
     }
 
+    fn bond_of(host: &HostId) -> Balance {
+        World::get().hosts[host].bond
+    }
+
+    fn generation_of(host: &HostId) -> u32 {
+        World::get().hosts[host].generation
+    }
+
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
         let (provider, amount) = with_host(host, |host| {
             let amount = amount.min(host.bond);
@@ -173,6 +183,10 @@ impl crate::Tasks for World {
         world.tasks.get(&task).filter(|task| task.state == MockState::Running)?.replicas
     }
 
+    fn is_audited(task: TaskId) -> bool {
+        World::get().tasks.get(&task).is_some_and(|task| task.audited)
+    }
+
     fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
         let task = World::get().tasks.get(&Self::task_of(lease)).cloned().ok_or(REFUSED)?;
         let runs = task.leases.contains(&(lease, host.clone(), MockLease::Running));
@@ -210,8 +224,8 @@ impl crate::Tasks for World {
         DEPOSIT
     }
 
-    fn treasury_fee_of(_lease: LeaseId) -> Balance {
-        LEASE_FEE
+    fn treasury_fees(_task: TaskId, right: &[LeaseId]) -> Balance {
+        LEASE_FEE * right.len() as Balance
     }
 
     fn void_pod(lease: LeaseId) {
@@ -225,6 +239,11 @@ impl crate::Tasks for World {
             task.extra_wanted = true;
             Ok(())
         })
+    }
+
+    fn not_repeated(task: TaskId) -> DispatchResult {
+        ensure!(!Self::runs_on(task, &[]), REFUSED);
+        move_task(task, MockState::Running, MockState::Reported)
     }
 
     fn verified(task: TaskId) -> DispatchResult {
@@ -294,6 +313,7 @@ pub fn begin() {
                 verified: false,
                 suspended: false,
                 bond: 20 * GTY,
+                generation: 0,
                 punished: Vec::new(),
             };
             world.hosts.insert(account(HOST + number), host);
@@ -319,7 +339,15 @@ pub fn task_state() -> MockState {
 }
 
 pub fn task(state: MockState, replicas: Option<u8>) -> MockTask {
-    MockTask { tenant: account(TENANT), state, replicas, leases: Vec::new(), extra_wanted: false, can_extend: true }
+    MockTask {
+        tenant: account(TENANT),
+        state,
+        replicas,
+        audited: false,
+        leases: Vec::new(),
+        extra_wanted: false,
+        can_extend: true,
+    }
 }
 
 /// A task of [`TENANT`] that [`HOST`] reported.
@@ -346,6 +374,12 @@ pub fn replicated(replicas: u8) {
         world.tasks.insert(TASK, task(MockState::Running, Some(replicas)));
     });
     (0..replicas).for_each(add_replica);
+}
+
+/// A running job on [`HOST`] whose result is audited if the chain draws it.
+pub fn audited() {
+    replicated(1);
+    world(|world| world.tasks.get_mut(&TASK).expect("the task exists").audited = true);
 }
 
 /// One more pod of the task runs, on the host of this number from [`HOST`] on.

@@ -1,4 +1,5 @@
 mod attacks;
+mod audits;
 mod challenges;
 mod confirming;
 mod deadlines;

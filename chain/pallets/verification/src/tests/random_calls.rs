@@ -203,6 +203,7 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
                 miss_period_ms: REST + dice.below(2) * MISS_PERIOD,
                 min_verifiers: 1 + 2 * dice.below(9) as u16,
                 replica_slash_deposits: dice.below(5) as u16,
+                audit_valid_results: dice.below(9) as u32,
                 ..quick()
             };
             (Call::set_params { params }, None)
@@ -231,12 +232,13 @@ fn something_else(dice: &mut Dice) {
             let goes_on = |task: TaskId| Disputes::<Test>::contains_key(task) || Results::<Test>::contains_key(task);
             let ended = [MockState::Verified, MockState::Failed, MockState::Cancelled];
             world(|world| world.tasks.retain(|number, task| goes_on(*number) || !ended.contains(&task.state)));
-            let replicas = dice.one_in(2).then(|| 2 + dice.below(2) as u8);
+            let audited = dice.one_in(4);
+            let replicas = (audited || dice.one_in(2)).then(|| if audited { 1 } else { 2 + dice.below(2) as u8 });
             let state = if replicas.is_some() { MockState::Running } else { MockState::Reported };
             let lease = if replicas.is_some() { MockLease::Running } else { MockLease::Completed };
             let pod = |pod: u8| (number * 100 + u64::from(pod), account(HOST + pod), lease.clone());
             let leases = (0..replicas.unwrap_or(1)).map(pod).collect();
-            world(|world| world.tasks.insert(number, MockTask { leases, ..task(state, replicas) }));
+            world(|world| world.tasks.insert(number, MockTask { leases, audited, ..task(state, replicas) }));
         }
         8 => {
             let extra: Vec<_> =
@@ -271,6 +273,7 @@ fn something_else(dice: &mut Dice) {
                 host.leased.insert(device, (dice.below(9), account(TENANT)));
             }
             host.answers = !dice.one_in(4);
+            host.generation += u32::from(dice.one_in(4));
         }),
         _ => pass(dice.below(BLOCK_MS)),
     }

@@ -1,6 +1,7 @@
 use frame_support::{assert_noop, assert_ok, dispatch::CheckIfFeeless, dispatch::DispatchResult};
 use gantry_primitives::{
-    commitments::{result_commitment, result_tag}, Matter, Misconduct, PodResult, ResultsOutcome, ResultsPhase, Usage,
+    commitments::{result_commitment, result_tag},
+    Matter, Misconduct, PodResult, ResultsOutcome, ResultsPhase, Usage,
 };
 use sp_runtime::DispatchError;
 

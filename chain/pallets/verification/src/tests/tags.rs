@@ -70,7 +70,10 @@ fn results_whose_hosts_show_no_tags_fail_the_task() {
         commit_all([1, 1]);
         wait_past(RESULT_REVEAL);
         assert_eq!((outcome(), task_state()), (Some(ResultsOutcome::NoAgreement), MockState::Failed));
-        assert_eq!((punished(0), punished(1)), (vec![Misconduct::ResultNotRevealed], vec![Misconduct::ResultNotRevealed]));
+        assert_eq!(
+            (punished(0), punished(1)),
+            (vec![Misconduct::ResultNotRevealed], vec![Misconduct::ResultNotRevealed])
+        );
     });
 }
 

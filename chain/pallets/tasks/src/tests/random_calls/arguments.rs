@@ -31,6 +31,10 @@ pub fn random_spec(dice: &mut Dice) -> TaskSpec {
             let retained = |lease: &Lease, _: &TaskRecord, _: &TaskSpec| is_retained(&lease.state);
             spec.data_from = dice.one_in(3).then(|| lease_where(dice, retained).id);
         }
+        TaskKind::Job if dice.one_in(6) => {
+            (spec.pods_min, spec.pods_max) = (1, 1);
+            spec.verification = VerificationPolicy::Audit;
+        }
         TaskKind::Job if dice.one_in(3) => {
             let replicas = 2 + dice.below(2) as u8;
             (spec.pods_min, spec.pods_max) = (replicas.into(), replicas.into());

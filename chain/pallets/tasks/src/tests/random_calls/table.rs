@@ -234,6 +234,10 @@ actions! {
         let (task, _) = task_where(dice, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
         decide(move || Tasks::verified(task))
     };
+    "not_repeated" 10 |dice| {
+        let (task, _) = task_where(dice, |record, spec| spec.is_audited() && record.state == TaskState::Running);
+        decide(move || Tasks::not_repeated(task))
+    };
     "no_agreement" 3 |dice| {
         let (task, _) = task_where(dice, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
         decide(move || Tasks::no_agreement(task))

@@ -9,6 +9,7 @@ mod economics {
     pub mod ballots;
     pub mod judges;
     pub mod market;
+    pub mod replicas;
     pub mod strategies;
     pub mod world;
 }
@@ -22,7 +23,7 @@ use std::{
     thread,
 };
 
-use economics::{judges::*, market::*, strategies::*, world::*};
+use economics::{judges::*, market::*, replicas::*, strategies::*, world::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 
@@ -107,6 +108,9 @@ const GAMES: &[Game] = &[
     game("host", "-", "lie as a replica", lie_as_a_replica, Some(run_a_job)),
     game("tenant", "-", "slash an own host", slash_an_own_host, None),
     game("tenant", "-", "outvote a host", outvote_a_host, None),
+    game("host", "-", "lie in audited jobs", lie_where_audited, Some(run_an_audited_job)),
+    game("host", "-", "lie when seldom audited", lie_when_trusted, Some(run_an_audited_job)),
+    game("tenant", "-", "slash an own audited host", slash_an_own_audited_host, None),
     game("host", "7", "praise itself for nothing", praise_itself_for_nothing, None),
     game("host", "7", "praise itself for little", praise_itself_for_little, None),
     game("host", "9", "attest an own fake", attest_an_own_fake, None),

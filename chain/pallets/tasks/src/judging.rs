@@ -328,7 +328,7 @@ fn charge_audit(case: &mut Case, right: &[usize]) {
     }
     let owed = right.iter().filter(|place| **place > 0).map(|place| leases[*place].escrow.accrued);
     let owed = owed.fold(0, Balance::saturating_add);
-    if let Some(first) = leases.first_mut() {
+    if let Some(first) = leases.iter_mut().next() {
         first.escrow.accrued = first.escrow.accrued.saturating_sub(owed).max(first.escrow.paid);
     }
 }

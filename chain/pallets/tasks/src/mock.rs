@@ -481,6 +481,7 @@ impl Default for ExtBuilder {
                 evidence_ms: EVIDENCE,
                 offer_known_ms: OFFER_KNOWN,
                 deposit_per_pod: DEPOSIT_PER_POD,
+                audit_surcharge_ppm: 50_000,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

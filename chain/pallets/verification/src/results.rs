@@ -213,7 +213,10 @@ impl<T: Config> Pallet<T> {
         right.hosts.iter().for_each(|host| Self::note_valid_result(task, host));
         record.replicas.retain(|replica| replica.result.is_some());
         if let (AuditState::Single, [only]) = (record.audit, &record.replicas[..]) {
-            Self::note_valid_result(task, &only.host);
+            // Of a host that is always audited only results that were compared count.
+            if Self::valid_results(&only.host) >= CurrentParams::<T>::get().audit_valid_results {
+                Self::note_valid_result(task, &only.host);
+            }
             T::Tasks::end_others(task, &[only.lease]);
             T::Tasks::not_repeated(task)?;
             return Self::close_results(task, record, ResultsOutcome::NotRepeated);

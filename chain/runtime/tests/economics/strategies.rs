@@ -5,11 +5,8 @@
 //! 14, 5 to 8 are other honest providers with hosts 15 to 18.
 
 use frame_support::assert_ok;
-use gantry_primitives::{
-    commitments::{result_commitment, result_tag},
-    EndReason, HostFailure, LeaseState, PodResult, Report, TaskKind, TaskState, Usage, VerificationPolicy,
-};
-use gantry_runtime::{Hosts, Leases, Runtime, Tasks, Verification};
+use gantry_primitives::{EndReason, HostFailure, LeaseState, Report, TaskKind, TaskState, VerificationPolicy};
+use gantry_runtime::{Hosts, Leases, Runtime, Tasks};
 
 use super::world::*;
 
@@ -297,44 +294,4 @@ pub fn lose_kept_data() -> i128 {
     let (_, lease, _) = with_kept_data();
     assert_ok!(Tasks::report(by_host(CHEAT), lease, Report::DataLost));
     cost(LONG)
-}
-
-/// A job with replicas on these hosts, each with its result. It is settled where they agree.
-fn compare(tenant: u8, replicas: &[(u8, u8)]) {
-    let mut spec = spec(TaskKind::Job, replicas.len() as u16);
-    spec.verification = VerificationPolicy::Redundant { replicas: replicas.len() as u8 };
-    let hosts: Vec<u8> = replicas.iter().map(|(number, _)| *number).collect();
-    let (task, leases) = start(tenant, spec, &hosts);
-    pass(LONG, &HOSTS);
-    let usage = Usage { wall_ms: LONG, cpu_ms: 1, memory_peak_mib: 1 };
-    let result = |digest| PodResult { digest: [digest; 32], exit_code: 0, usage };
-    for (lease, (number, digest)) in leases.iter().zip(replicas) {
-        let commitment = result_commitment(&result(*digest), &[7; 32], &host(*number));
-        assert_ok!(Verification::commit_result(by_host(*number), *lease, commitment));
-    }
-    for (lease, (number, digest)) in leases.iter().zip(replicas) {
-        assert_ok!(Verification::tag_result(by_host(*number), *lease, result_tag(task, &result(*digest))));
-    }
-    for (lease, (number, digest)) in leases.iter().zip(replicas) {
-        assert_ok!(Verification::reveal_result(by_host(*number), *lease, result(*digest), [7; 32]));
-    }
-    settle(task);
-}
-
-/// Works on nothing and shows any result, as one of three replicas.
-pub fn lie_as_a_replica() -> i128 {
-    compare(TENANT, &[(HONEST, 1), (15, 1), (CHEAT, 9)]);
-    0
-}
-
-/// A tenant has an own host lie, to get a part of what that host loses.
-pub fn slash_an_own_host() -> i128 {
-    compare(CHEATS[1], &[(HONEST, 1), (15, 1), (CHEAT, 9)]);
-    0
-}
-
-/// A tenant has two own hosts agree on a wrong result, to get a part of what an honest third host loses.
-pub fn outvote_a_host() -> i128 {
-    compare(CHEATS[2], &[(CHEAT, 9), (SECOND_CHEAT, 9), (HONEST, 1)]);
-    0
 }

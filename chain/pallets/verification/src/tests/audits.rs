@@ -169,6 +169,7 @@ fn where_nobody_comes_to_repeat_the_work_the_result_is_reported() {
         assert_eq!((phase(), audit()), (ResultsPhase::Revealing, AuditState::Single));
         assert_ok!(reveal(0, result(1)));
         assert_eq!((outcome(), task_state()), (Some(ResultsOutcome::NotRepeated), MockState::Reported));
+        assert_eq!(valid(0), 0, "it was to be compared and was not");
     });
 }
 

@@ -266,7 +266,7 @@ pub enum AuditState {
     Single,
 }
 
-/// The results of a host that were found right, or accepted without a comparison, one after the other.
+/// The results of a host that agreed with others or, once it is audited now and then, were not repeated; one after the other.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use chain_fuzz::sequences::{dice::Dice, explain, input, input::Step, mutations, run, shrinking::shrink, Tally};
+use chain_fuzz::sequences::{explain, input, input::Step, mutations, rng::SplitMix64, run, shrinking::shrink, Tally};
 use libfuzzer_sys::{fuzz_crossover, fuzz_mutator, fuzz_target};
 
 /// How long a failing input is shortened.
@@ -131,11 +131,11 @@ fn write_into(steps: &[Step], out: &mut [u8]) -> usize {
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     let mut steps = input::decode(&data[..size]);
-    mutations::mutate(&mut steps, &mut Dice(seed.into()));
+    mutations::mutate(&mut steps, &mut SplitMix64(seed.into()));
     write_into(&steps, &mut data[..max_size])
 });
 
 fuzz_crossover!(|one: &[u8], other: &[u8], out: &mut [u8], seed: u32| {
-    let crossed = mutations::cross(&input::decode(one), &input::decode(other), &mut Dice(seed.into()));
+    let crossed = mutations::cross(&input::decode(one), &input::decode(other), &mut SplitMix64(seed.into()));
     write_into(&crossed, out)
 });

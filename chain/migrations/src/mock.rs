@@ -1,7 +1,7 @@
 //! A runtime of the pallets that are migrated, and a history of tasks on it.
 
 use frame_support::assert_ok;
-pub use gantry_mock::{account, bytes, Dice, ED, GTY};
+pub use gantry_mock::{account, bytes, SplitMix64, ED, GTY};
 use gantry_primitives::{
     registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, DisputePhase, DisputeRecord,
     Endpoint, GpuRequest, HardwareSpec, HostChallenges, HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement,
@@ -170,30 +170,30 @@ fn lease_of(record: &TaskRecord, task: TaskId) -> Option<(LeaseId, LeaseState)> 
 }
 
 /// Up to `moves` random steps of tenants, the scheduler and hosts 100 to 105. Calls that the chain refuses are part of it.
-pub fn history(dice: &mut Dice, moves: u32) {
+pub fn history(rng: &mut SplitMix64, moves: u32) {
     let hosts: Vec<_> = (100..106).map(online_host).collect();
     for _ in 0..moves {
-        advance(dice.below(20_000));
+        advance(rng.below(20_000));
         for number in 100..106 {
             let _ = Hosts::heartbeat(by_host(number));
         }
         let tasks = pallet_gantry_tasks::NextTaskId::<Test>::get();
-        if tasks == 0 || dice.below(4) == 0 {
-            let kind = [TaskKind::Job, TaskKind::Service, TaskKind::Rental][dice.below(3) as usize];
-            let unit = [BillingUnit::Second, BillingUnit::Hour, BillingUnit::Day][dice.below(3) as usize];
-            let with_gpu = dice.below(2) == 0;
+        if tasks == 0 || rng.below(4) == 0 {
+            let kind = [TaskKind::Job, TaskKind::Service, TaskKind::Rental][rng.below(3) as usize];
+            let unit = [BillingUnit::Second, BillingUnit::Hour, BillingUnit::Day][rng.below(3) as usize];
+            let with_gpu = rng.below(2) == 0;
             let _ =
-                Tasks::submit(signed(TENANT + dice.below(2) as u8), spec(kind, unit, with_gpu), bytes("services: {}"));
+                Tasks::submit(signed(TENANT + rng.below(2) as u8), spec(kind, unit, with_gpu), bytes("services: {}"));
             continue;
         }
-        let task = dice.below(tasks);
+        let task = rng.below(tasks);
         let record = record(task);
         let by_tenant = RuntimeOrigin::signed(record.tenant.clone());
         match (record.state, lease_of(&record, task)) {
-            _ if dice.below(16) == 0 => drop(Tasks::cancel(by_tenant, task)),
+            _ if rng.below(16) == 0 => drop(Tasks::cancel(by_tenant, task)),
             (TaskState::Queued, _) => {
-                let host = hosts[dice.below(6) as usize].clone();
-                let devices = if dice.below(2) == 0 { vec![dice.below(4) as u8] } else { vec![] };
+                let host = hosts[rng.below(6) as usize].clone();
+                let devices = if rng.below(2) == 0 { vec![rng.below(4) as u8] } else { vec![] };
                 let devices = devices.try_into().expect("at most one device");
                 let pod = PodPlacement { pod: 0, host, devices, rate_per_hour: u128::MAX };
                 let _ = Tasks::assign(signed(SCHEDULER), task, vec![pod].try_into().expect("one fits"));
@@ -202,8 +202,8 @@ pub fn history(dice: &mut Dice, moves: u32) {
                 let by_host = RuntimeOrigin::signed(record.leases[0].host.clone());
                 match state {
                     LeaseState::Pending => drop(Tasks::report_started(by_host, lease)),
-                    _ if dice.below(2) == 0 => drop(Tasks::end(by_tenant, task)),
-                    _ => drop(Tasks::report_result(by_host, lease, result(dice.below(40_000)))),
+                    _ if rng.below(2) == 0 => drop(Tasks::end(by_tenant, task)),
+                    _ => drop(Tasks::report_result(by_host, lease, result(rng.below(40_000)))),
                 }
             }
             (TaskState::Reported, _) => drop(Tasks::accept_result(by_tenant, task)),

@@ -1,4 +1,4 @@
-//! Who acts in tests, by number.
+//! Accounts of tests, by number.
 
 use gantry_primitives::{AccountId, Bytes, HostId};
 use sp_core::{ed25519, Pair};
@@ -8,17 +8,17 @@ pub fn account(who: u8) -> AccountId {
     AccountId::new([who; 32])
 }
 
-/// The keys of the host of this number.
+/// Returns the key pair of the host with this number.
 pub fn host_pair(number: u8) -> ed25519::Pair {
     ed25519::Pair::from_seed(&[number; 32])
 }
 
-/// The host of this number, which has keys, unlike an [`account`].
+/// Returns the host with this number. It has a key pair, unlike an [`account`].
 pub fn host(number: u8) -> HostId {
     HostId::new(host_pair(number).public().0)
 }
 
-/// A text as the chain has it.
+/// Returns a text as a bounded vector.
 pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
     text.as_bytes().to_vec().try_into().expect("the text fits")
 }

@@ -1,4 +1,4 @@
-//! A chain at its beginning, and its coins.
+//! Externalities of a new chain, and the total of its coins.
 
 use frame_system::{Account, Pallet as System};
 use gantry_primitives::{Balance, Moment};
@@ -24,7 +24,7 @@ pub fn begin_at<T: pallet_timestamp::Config<Moment = Moment>>(
     externalities
 }
 
-/// All coins of all accounts. It stays what was issued, whatever is done.
+/// Returns the sum of all balances, which always equals the total issuance.
 pub fn coins<T: frame_system::Config<AccountData = AccountData<Balance>>>() -> Balance {
     Account::<T>::iter_values().map(|account| account.data.free + account.data.reserved).sum()
 }

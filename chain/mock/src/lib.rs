@@ -1,16 +1,16 @@
-//! What the pallets' tests share. Nothing of it is in a runtime that runs.
+//! Helpers for the tests of several pallets. No real runtime contains them.
 //!
-//! `runtime` has what every mock runtime is made of, `accounts` who acts on it, `chain` its beginning and what must be
-//! true at its end, and `dice` the numbers of tests that do anything in any order.
+//! `runtime` contains macros that configure mock runtimes, `accounts` the accounts of tests, `chain` a new chain, and
+//! `rng` a pseudo-random number generator.
 
 mod accounts;
 mod chain;
-mod dice;
+mod rng;
 mod runtime;
 
 pub use accounts::{account, bytes, host, host_pair};
 pub use chain::{begin, begin_at, coins};
-pub use dice::Dice;
+pub use rng::SplitMix64;
 
 use gantry_primitives::Balance;
 

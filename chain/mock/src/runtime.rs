@@ -1,5 +1,5 @@
-//! What mock runtimes are made of. Each macro configures pallets for a runtime of the name `Test`, whose crate depends on
-//! these pallets and calls them as the chain does: `System`, `Timestamp`, `Balances`, `Hosts` and so on.
+//! Macros for mock runtimes. Each macro configures pallets for a runtime with the name `Test`, whose crate depends on
+//! these pallets and names them as the runtime does: `System`, `Timestamp`, `Balances`, `Hosts` and so on.
 
 /// Configures the system, with the items that are given instead of the defaults. It comes before the other macros.
 #[macro_export]
@@ -86,13 +86,13 @@ macro_rules! hosts {
     };
 }
 
-/// Configures leases that `$keeper` keeps.
+/// Configures leases that `$lease_store` stores.
 #[macro_export]
 macro_rules! leases {
-    ($keeper:ty) => {
+    ($lease_store:ty) => {
         impl pallet_gantry_leases::Config for Test {
             type Time = Timestamp;
-            type Keeper = $keeper;
+            type LeaseStore = $lease_store;
             type AdminOrigin = frame_system::EnsureRoot<gantry_primitives::AccountId>;
             type WeightInfo = ();
         }

@@ -1,4 +1,4 @@
-//! What binds a verifier to its vote and a host to its result before either is shown.
+//! Commitments of verifiers to votes and of hosts to results, and tags of results.
 //!
 //! Each names the one who commits, so that a copied commitment cannot be opened by the one who copied it.
 

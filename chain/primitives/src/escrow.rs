@@ -1,8 +1,8 @@
-//! What a lease owes: segments of time, each at one rate, out of a deposit that is never exceeded.
+//! The amount that a lease owes: segments of time, each at one rate, out of a deposit that is never exceeded.
 //!
-//! Everything is reckoned when it is asked for, from the moment the running segment began; nothing changes with time
-//! alone. `host_downtime` is always the host's whole downtime in milliseconds, a number that never falls: what it has
-//! grown by since the segment began is not billed. tests/vectors/escrow.json holds cases that Rust and Python both run.
+//! Amounts are computed on demand, from the moment at which the running segment began; nothing changes with time alone.
+//! `host_downtime` is always the total downtime of the host in milliseconds, which never falls: its growth since the
+//! segment began is not billed. Rust and Python both run the cases of tests/vectors/escrow.json.
 
 use crate::{
     rate::{self, MS_PER_HOUR},
@@ -31,12 +31,12 @@ impl Escrow {
         }
     }
 
-    /// What is held of the tenant for it.
+    /// Returns the amount on hold of the tenant.
     pub fn held(&self) -> Balance {
         self.held_for_time().saturating_add(self.storage.map_or(0, |storage| storage.held))
     }
 
-    /// What is held of the tenant for the time of the pod.
+    /// Returns the amount on hold of the tenant for the time of the pod.
     pub const fn held_for_time(&self) -> Balance {
         if self.open {
             self.deposit.saturating_sub(self.paid)
@@ -45,15 +45,15 @@ impl Escrow {
         }
     }
 
-    /// Billing begins, and never goes past `until`.
+    /// Starts billing, which never goes past `until`.
     pub fn start(&mut self, now: Moment, host_downtime: u64, until: Option<Moment>) {
         self.since = Some(now);
         self.downtime_mark = host_downtime;
         self.until = until;
     }
 
-    /// For how many milliseconds of the running segment there is something to bill. Downtime past `until` shortens it,
-    /// too: when it was is not known, and no downtime is ever billed.
+    /// Returns the billed milliseconds of the running segment. Downtime past `until` shortens it, too: the time of the
+    /// downtime is not known, and no downtime is ever billed.
     pub fn billed_ms(&self, now: Moment, host_downtime: u64) -> u64 {
         self.passed_ms(now).saturating_sub(host_downtime.saturating_sub(self.downtime_mark))
     }
@@ -64,35 +64,36 @@ impl Escrow {
         end.saturating_sub(since)
     }
 
-    /// What is owed in all at `now`, by the unit. Never more than the deposit, never less than what is paid.
+    /// Returns the total amount owed at `now`, by the billing unit. Never more than the deposit, never less than the
+    /// paid amount.
     pub fn owed(&self, now: Moment, host_downtime: u64) -> Balance {
-        self.reckon(Billing::ByUnit, self.billed_ms(now, host_downtime))
+        self.compute_owed(Billing::ByUnit, self.billed_ms(now, host_downtime))
     }
 
-    /// What is owed in all at `now` where the host is at fault for the end: the running segment is pro rata.
+    /// Returns the total amount owed at `now` if the host is at fault for the end: the running segment is pro rata.
     pub fn owed_pro_rata(&self, now: Moment, host_downtime: u64) -> Balance {
-        self.reckon(Billing::ProRata, self.billed_ms(now, host_downtime))
+        self.compute_owed(Billing::ProRata, self.billed_ms(now, host_downtime))
     }
 
-    /// What is owed at `now` and not paid yet.
+    /// Returns the amount owed at `now` and not paid yet.
     pub fn due(&self, now: Moment, host_downtime: u64) -> Balance {
         self.owed(now, host_downtime) - self.paid
     }
 
-    /// The running segment ends; from now on nothing is billed. What is owed is [`Self::accrued`] then.
+    /// Ends the running segment, and billing with it. The amount owed is then [`Self::accrued`].
     pub fn stop(&mut self, billing: Billing, now: Moment, host_downtime: u64) {
-        self.accrued = self.reckon(billing, self.billed_ms(now, host_downtime));
+        self.accrued = self.compute_owed(billing, self.billed_ms(now, host_downtime));
         self.since = None;
     }
 
-    /// As [`Self::stop`] by the unit, but for the time that the host measured, in milliseconds, and at most for the time
-    /// that has passed. The result is there: that its host was silent meanwhile takes nothing off.
+    /// As [`Self::stop`] by the unit, but for the time in milliseconds that the host measured, at most for the time
+    /// that has passed. Downtime is billed, because the result is there.
     pub fn stop_measured(&mut self, now: Moment, measured_ms: u64) {
-        self.accrued = self.reckon(Billing::ByUnit, self.passed_ms(now).min(measured_ms));
+        self.accrued = self.compute_owed(Billing::ByUnit, self.passed_ms(now).min(measured_ms));
         self.since = None;
     }
 
-    /// The rate changes: where a segment runs, it ends and another begins.
+    /// Changes the rate: a running segment ends, and another begins.
     pub fn change_rate(&mut self, rate_per_hour: Balance, now: Moment, host_downtime: u64) {
         if self.since.is_some() {
             self.stop(Billing::ByUnit, now, host_downtime);
@@ -102,14 +103,14 @@ impl Escrow {
         self.rate_per_hour = rate_per_hour;
     }
 
-    /// More coins are deposited. None where there are more than any number of coins.
+    /// Increases the deposit. None on overflow.
     pub fn top_up(&mut self, amount: Balance) -> Option<()> {
         self.deposit = self.deposit.checked_add(amount)?;
         Some(())
     }
 
-    /// When the running segment has used the rest of the deposit; further downtime moves it. None while nothing is
-    /// billed; the end of time where the rate is 0.
+    /// Returns the time at which the running segment has used the rest of the deposit; further downtime moves it. None
+    /// while nothing is billed; the greatest time if the rate is 0.
     pub fn depletes_at(&self, host_downtime: u64) -> Option<Moment> {
         let since = self.since?;
         if self.rate_per_hour == 0 {
@@ -120,21 +121,21 @@ impl Escrow {
         Some(since.saturating_add(covered_ms).saturating_add(host_downtime.saturating_sub(self.downtime_mark)))
     }
 
-    /// When billing ends by itself: at `until`, or when the deposit is used up before. None while nothing is billed.
+    /// Returns the time at which billing ends: at `until`, or when the deposit is used up before. None while nothing is
+    /// billed.
     pub fn ends_at(&self, host_downtime: u64) -> Option<Moment> {
         let depleted = self.depletes_at(host_downtime)?;
         Some(self.until.map_or(depleted, |until| until.min(depleted)))
     }
 
-    /// Billing goes on for as long as the deposit lasts. Where the lease costs nothing the deposit says nothing, and
-    /// `until` stays.
+    /// Sets `until` to the end of the deposit. If the rate is 0, the deposit sets no end and `until` stays.
     pub fn follow_deposit(&mut self, host_downtime: u64) {
         if self.rate_per_hour > 0 {
             self.until = self.depletes_at(host_downtime).or(self.until);
         }
     }
 
-    /// So many coins of the deposit left the tenant: `share` to the provider or in its stead, and `fee`.
+    /// Counts a payment out of the deposit: `share` to the provider or in its stead, and `fee`.
     pub fn pay(&mut self, share: Balance, fee: Fee) {
         self.paid = self.paid.saturating_add(share).saturating_add(fee.total());
         self.fee = self.fee.saturating_add(fee.total());
@@ -143,7 +144,7 @@ impl Escrow {
         debug_assert!(self.paid <= self.deposit, "no more is paid than was deposited");
     }
 
-    /// So many of the coins held for storage left the tenant. They count as deposited, owed and paid.
+    /// Counts a payment out of the storage deposit. It counts as deposited, owed and paid.
     pub fn pay_storage(&mut self, share: Balance, fee: Fee) {
         let amount = share.saturating_add(fee.total());
         if let Some(storage) = &mut self.storage {
@@ -154,22 +155,21 @@ impl Escrow {
         self.pay(share, fee);
     }
 
-    /// So many coins of the deposit left the tenant as a charge that goes to the treasury alone, for something else than
-    /// the time of a segment.
+    /// Counts a charge out of the deposit that goes to the treasury alone and is not for the time of a segment.
     pub fn charge(&mut self, amount: Balance) {
         self.accrued = self.accrued.saturating_add(amount);
         self.pay(0, Fee::of_treasury(amount));
     }
 
-    /// Nothing is held for the time of the pod any more. Returns what goes back to the tenant.
+    /// Closes the escrow for the time of the pod. Returns the amount to refund to the tenant.
     pub fn close(&mut self) -> Balance {
         let refunded = self.held_for_time();
         self.open = false;
         refunded
     }
 
-    /// What is owed in all where the running segment has lasted for `billed_ms`.
-    fn reckon(&self, billing: Billing, billed_ms: u64) -> Balance {
+    /// Returns the total amount owed if the running segment has lasted for `billed_ms`.
+    fn compute_owed(&self, billing: Billing, billed_ms: u64) -> Balance {
         if self.since.is_none() {
             return match billing {
                 Billing::Forfeit => self.paid,
@@ -182,12 +182,12 @@ impl Escrow {
             Billing::ProRata => rate::owed_pro_rata(rest, self.rate_per_hour, billed_ms),
             Billing::Forfeit => return self.paid,
         };
-        // What was paid before a host's absence came to light is not asked back.
+        // A payment from before an absence was detected is not reclaimed.
         (self.accrued + running).max(self.paid)
     }
 }
 
-/// For how many milliseconds `coins` cover a rate that is not 0, the last one begun included.
+/// Returns the milliseconds for which `coins` cover a rate that is not 0, rounded up.
 fn covered_ms(coins: Balance, rate_per_hour: Balance) -> u64 {
     let per_hour = Balance::from(MS_PER_HOUR);
     // Split so that no product overflows: coins = hours * rate + part, with part < rate.
@@ -349,9 +349,9 @@ mod tests {
     }
 
     /// Numbers that look random, the same for each seed.
-    struct Dice(u64);
+    struct SplitMix64(u64);
 
-    impl Dice {
+    impl SplitMix64 {
         fn below(&mut self, end: u64) -> u64 {
             self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut mixed = self.0;
@@ -380,23 +380,23 @@ mod tests {
 
     /// One life of an escrow: what may happen to it, in any order, while time goes on and the host is absent at times.
     fn live(seed: u64) {
-        let mut dice = Dice(seed);
-        let unit = [Second, Hour, Day][dice.below(3) as usize];
-        let (mut now, mut downtime) = (BEGIN, dice.time());
+        let mut rng = SplitMix64(seed);
+        let unit = [Second, Hour, Day][rng.below(3) as usize];
+        let (mut now, mut downtime) = (BEGIN, rng.time());
         let [fee_ppm, scheduler_ppm, settler_ppm] =
-            [MAX_FEE_PPM, MAX_SHARES_PPM, MAX_SHARES_PPM].map(|most| dice.below(u64::from(most) + 1) as u32);
-        let mut escrow = Escrow::new(dice.coins(), dice.coins(), unit).with_fee(fee_ppm, scheduler_ppm);
+            [MAX_FEE_PPM, MAX_SHARES_PPM, MAX_SHARES_PPM].map(|most| rng.below(u64::from(most) + 1) as u32);
+        let mut escrow = Escrow::new(rng.coins(), rng.coins(), unit).with_fee(fee_ppm, scheduler_ppm);
         let mut deposited = escrow.deposit;
-        escrow.start(now, downtime, (dice.below(2) == 0).then_some(now + 5 * MS_PER_DAY));
+        escrow.start(now, downtime, (rng.below(2) == 0).then_some(now + 5 * MS_PER_DAY));
         let mut owed_before = 0;
         for step in 0..40 {
             let about = |escrow: &Escrow| format!("seed {seed}, step {step}: {escrow:?}");
-            let passed = dice.time();
+            let passed = rng.time();
             let (billed, owed) = (escrow.billed_ms(now, downtime), escrow.owed(now, downtime));
             now += passed;
             // Downtime past the end shortens what was billed before it; it is not asked for here.
             let is_over = escrow.until.is_some_and(|until| until < now);
-            if !is_over && dice.below(3) == 0 {
+            if !is_over && rng.below(3) == 0 {
                 // The host was absent for a part of it: time that is not billed.
                 downtime += passed;
                 assert!(escrow.billed_ms(now, downtime) <= billed, "downtime is billed: {}", about(&escrow));
@@ -408,10 +408,10 @@ mod tests {
             assert!(escrow.owed_pro_rata(now, downtime) <= owed, "a host at fault gets more: {}", about(&escrow));
             assert!(escrow.due(now - passed.min(HOUR), downtime) <= owed - escrow.paid);
             owed_before = owed;
-            match dice.below(6) {
+            match rng.below(6) {
                 0 => {
                     let ends_at = escrow.ends_at(downtime);
-                    let amount = Balance::from(dice.below(1_000_000_000));
+                    let amount = Balance::from(rng.below(1_000_000_000));
                     if escrow.top_up(amount).is_some() {
                         deposited += amount;
                     }
@@ -421,7 +421,7 @@ mod tests {
                     assert!(escrow.ends_at(downtime) >= until.min(ends_at), "it ends earlier: {}", about(&escrow));
                 }
                 1 => {
-                    let rate_per_hour = dice.coins();
+                    let rate_per_hour = rng.coins();
                     escrow.change_rate(rate_per_hour, now, downtime);
                     assert_eq!(escrow.accrued, owed, "a change of rate changes what is owed: {}", about(&escrow));
                     owed_before = escrow.owed(now, downtime);
@@ -443,7 +443,7 @@ mod tests {
                 _ => {}
             }
         }
-        let ended = [Billing::ByUnit, Billing::ProRata, Billing::Forfeit][dice.below(3) as usize];
+        let ended = [Billing::ByUnit, Billing::ProRata, Billing::Forfeit][rng.below(3) as usize];
         let (by_unit, pro_rata) = (escrow.owed(now, downtime), escrow.owed_pro_rata(now, downtime));
         escrow.stop(ended, now, downtime);
         let expected = [by_unit, pro_rata, escrow.paid][ended as usize];

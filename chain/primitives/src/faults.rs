@@ -1,4 +1,4 @@
-//! What a fault costs: the slash table, and how much a fault is held against the provider.
+//! The slash table of faults, and their gravity for the provider.
 //!
 //! | fault | at once | for each hour | at most | held against the provider |
 //! |---|---|---|---|---|
@@ -11,27 +11,27 @@
 //! | `VerifierAbsent` | 1 % | | 1 % | 0.1 |
 //! | `BadBatchItem` | 0.01 % | | 0.01 % | 0.02 |
 //!
-//! Per cent are of the bond that must be there. What the hours count is written at each fault.
+//! Per cent are of the required bond. The meaning of the duration is documented at each fault.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use crate::rate::MS_PER_HOUR;
 
-/// Something that costs a part of a bond.
+/// A fault for which a bond is slashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Fault {
-    /// A host was away without having said so. Time: how long it was away.
+    /// A host was absent without notice. Duration: of the absence.
     Absent,
-    /// A host did not start a pod in time. Time: how long the tenant waited.
+    /// A host did not start a pod in time. Duration: how long the tenant waited.
     StartTimeout,
-    /// A host lost a pod that had started. Time: how long the pod had run.
+    /// A host lost a pod that had started. Duration: how long the pod had run.
     LostPod,
     /// A host could not prove that its hardware is real.
     FailedChallenge,
     /// A host reported a result that was found to be wrong.
     WrongResult,
-    /// A host lost data that it was to keep. Time: for how long it still had to keep it.
+    /// A host lost data that it had to retain. Duration: the remaining period of retention.
     DataLost,
     /// A verifier that was drawn did not vote.
     VerifierAbsent,
@@ -41,11 +41,11 @@ pub enum Fault {
 
 /// One line of the table, in parts per million of the bond.
 struct Slash {
-    /// For the fault as such.
+    /// For the fault, independent of its duration.
     at_once: u32,
-    /// For each hour that it lasted, pro rata; 0 for a fault that has no duration.
+    /// For each hour of its duration, pro rata; 0 for a fault without duration.
     per_hour: u32,
-    /// Never more.
+    /// The maximum.
     at_most: u32,
 }
 
@@ -63,10 +63,10 @@ const fn slash(fault: Fault) -> Slash {
     Slash { at_once, per_hour, at_most }
 }
 
-/// What a fault that lasted `duration_ms` costs, in parts per million of the bond that must be there; rounded down.
+/// Returns the slash for a fault of `duration_ms`, in parts per million of the required bond; rounded down.
 ///
-/// Never falls with the duration. A fault that has a duration costs nothing where it lasted none; for the others the
-/// duration means nothing.
+/// It never falls with the duration. A fault with a duration costs nothing if the duration is 0; for the others the
+/// duration has no meaning.
 pub fn slash_ppm(fault: Fault, duration_ms: u64) -> u32 {
     let Slash { at_once, per_hour, at_most } = slash(fault);
     if per_hour > 0 && duration_ms == 0 {
@@ -77,7 +77,7 @@ pub fn slash_ppm(fault: Fault, duration_ms: u64) -> u32 {
     (u128::from(at_once) + by_time).min(u128::from(at_most)) as u32
 }
 
-/// How much a fault is held against the provider, in parts per million of a grave fault.
+/// Returns the gravity of a fault for the provider, in parts per million of a grave fault.
 pub const fn gravity_ppm(fault: Fault) -> u32 {
     match fault {
         Fault::Absent | Fault::StartTimeout | Fault::VerifierAbsent => 100_000,

@@ -1,4 +1,4 @@
-//! The protocol fee: a part of what a lease pays, fixed when the lease is opened, and who gets it.
+//! The protocol fee: a part of the payments of a lease, fixed when the lease is opened, and its division.
 //!
 //! The scheduler that opened the lease and the account whose call settles or ends it each have a share of the fee. The
 //! rest, at least half, goes to the treasury.

@@ -1,6 +1,7 @@
-//! Whether a pod fits on a host, and what it takes from and gives back to it.
+//! The feasibility rule: whether a pod fits on a host, and the allocation of its resources.
 //!
-//! The one fit rule of the chain. Schedulers carry the same rule; tests/vectors/fit.json holds both to it.
+//! The chain has no other feasibility rule. Schedulers implement the same rule; tests/vectors/fit.json contains the
+//! cases that both run.
 
 use alloc::vec::Vec;
 
@@ -8,7 +9,7 @@ use crate::{
     AccountId, Capabilities, Capacity, Device, GpuRequest, HostId, HostRecord, Placement, Resources, MILLI_PER_DEVICE,
 };
 
-/// The first thing, in the order of this list, for which a pod does not fit.
+/// The first reason, in this order, for which a pod does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// The task names other hosts.
@@ -25,7 +26,7 @@ pub enum Misfit {
     LatencyTooHigh,
     /// The host cannot run something that the task wants.
     CapabilityMissing,
-    /// The task wants its pods in a sandbox, and those of the host use the kernel of the machine.
+    /// The task requires a sandbox, and the pods of the host use the kernel of the machine.
     NotSandboxed,
     /// Less processor is free than the pod needs.
     NotEnoughCpu,
@@ -33,7 +34,7 @@ pub enum Misfit {
     NotEnoughMemory,
     /// Less disk is free than the pod needs.
     NotEnoughDisk,
-    /// Not as many devices are named as the pod needs.
+    /// The number of named devices differs from that of the request.
     WrongDeviceCount,
     /// A named device does not exist.
     NoSuchDevice,
@@ -55,7 +56,7 @@ pub enum Misfit {
     DeviceShared,
 }
 
-/// Whether a task that wants `placement` may run on a host at all, whatever is free there.
+/// Checks whether a task with this `placement` may run on a host, independent of its free resources.
 pub fn placement_fits(host: &HostId, record: &HostRecord, placement: &Placement) -> Result<(), Misfit> {
     if !placement.hosts.is_empty() && !placement.hosts.contains(host) {
         return Err(Misfit::HostNotWanted);
@@ -85,7 +86,7 @@ pub fn placement_fits(host: &HostId, record: &HostRecord, placement: &Placement)
     Ok(())
 }
 
-/// Whether a host with the capabilities `has` can run everything that is true in `wanted`, the sandbox aside.
+/// Whether the capabilities `has` include all that are true in `wanted`, except the sandbox.
 fn has_all(has: &Capabilities, wanted: &Capabilities) -> bool {
     (has.docker || !wanted.docker)
         && (has.kvm || !wanted.kvm)
@@ -95,7 +96,7 @@ fn has_all(has: &Capabilities, wanted: &Capabilities) -> bool {
         && (has.shares || !wanted.shares)
 }
 
-/// Whether one device can serve a request of `tenant`; does not look at whether it was named already.
+/// Checks whether one device can serve a request of `tenant`; not whether it was named already.
 pub fn device_fits(
     device: &Device,
     request: &GpuRequest,
@@ -127,7 +128,8 @@ pub fn device_fits(
     Ok(())
 }
 
-/// Whether a pod of `tenant` that needs `resources` fits on what is `free`, on exactly the devices named by `chosen`.
+/// Checks whether a pod of `tenant` that needs `resources` fits on the `free` resources, on exactly the devices with
+/// the indices `chosen`.
 pub fn fits(
     free: &Capacity,
     devices: &[Device],
@@ -148,9 +150,9 @@ pub fn fits(
     if chosen.len() != usize::from(resources.gpus.count) {
         return Err(Misfit::WrongDeviceCount);
     }
-    for (place, index) in chosen.iter().enumerate() {
+    for (position, index) in chosen.iter().enumerate() {
         let device = devices.get(usize::from(*index)).ok_or(Misfit::NoSuchDevice)?;
-        if chosen[..place].contains(index) {
+        if chosen[..position].contains(index) {
             return Err(Misfit::DeviceRepeated);
         }
         device_fits(device, &resources.gpus, placement, tenant)?;
@@ -158,7 +160,7 @@ pub fn fits(
     Ok(())
 }
 
-/// The first devices, in their order, that can serve a request of `tenant`. None where there are too few.
+/// Returns the indices of the first devices that can serve a request of `tenant`. None if there are too few.
 pub fn first_devices(
     devices: &[Device],
     request: &GpuRequest,
@@ -174,8 +176,8 @@ pub fn first_devices(
     (chosen.len() == usize::from(request.count)).then_some(chosen)
 }
 
-/// Takes the resources of a pod of `tenant` from what is free. Changes nothing unless [`fits`] holds.
-pub fn take(
+/// Allocates the resources of a pod of `tenant`. Changes nothing unless [`fits`] holds.
+pub fn allocate(
     free: &mut Capacity,
     devices: &mut [Device],
     resources: &Resources,
@@ -197,8 +199,9 @@ pub fn take(
     Ok(())
 }
 
-/// Gives back what [`take`] took. None, and nothing changed, where more would be free than there is.
-pub fn give_back(
+/// Releases the resources that [`allocate`] allocated. Returns None, and changes nothing, if more would be free than
+/// there is.
+pub fn release(
     free: &mut Capacity,
     total: &Capacity,
     devices: &mut [Device],

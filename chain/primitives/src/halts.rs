@@ -1,16 +1,16 @@
-//! Times in which a chain made no blocks, so that nobody could be heard.
+//! Halts: times in which the chain made no blocks, so that no transaction could be included.
 //!
-//! Limits that are kept by sending something to the chain are measured without them.
+//! Time limits for sending transactions are measured without halts.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use crate::{Moment, UpTo};
 
-/// The most halts that are told apart.
+/// The most halts that are stored separately.
 pub const MAX_HALTS: u32 = 16;
 
-/// One time without blocks.
+/// One halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Halt {
     /// The time of the first block after it.
@@ -19,12 +19,12 @@ pub struct Halt {
     pub ms: u64,
 }
 
-/// The halts of a chain in their order. The oldest two count as one where there are more than [`MAX_HALTS`].
+/// The halts of a chain in order. If there are more than [`MAX_HALTS`], the oldest two are merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Halts(pub UpTo<Halt, MAX_HALTS>);
 
 impl Halts {
-    /// Adds a halt that ends later than all before.
+    /// Adds a halt that ends later than all others.
     pub fn add(&mut self, halt: Halt) {
         if self.0.is_full() {
             let oldest = self.0.remove(0);
@@ -35,9 +35,9 @@ impl Halts {
         self.0.force_push(halt);
     }
 
-    /// How many milliseconds have passed from `moment` to `now`, those of halts that were over by `now` left out.
+    /// Returns the milliseconds from `moment` to `now`, without the halts that were over by `now`.
     ///
-    /// Where the oldest halts count as one, it is less than that for moments between them.
+    /// For moments between merged halts, the result may be less than that.
     pub fn elapsed_ms(&self, moment: Moment, now: Moment) -> u64 {
         let over = self.0.iter().filter(|halt| halt.end <= now);
         let without_blocks =

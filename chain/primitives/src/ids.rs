@@ -1,8 +1,8 @@
-//! How tasks and leases are numbered, and how their numbers become storage keys.
+//! The numbering of tasks and leases, and their storage keys.
 //!
-//! A task's key is the big-endian form of its number, unhashed: tasks submitted one after another are neighbours in the
-//! state trie, so that a batch about them touches few nodes however many tasks there are. A lease's number contains its
-//! task's, so that a lease needs no record of its own.
+//! The key of a task is its number, big-endian and unhashed: tasks submitted one after another are neighbours in the
+//! state trie, so that a batch about them reads few nodes for any number of tasks. The number of a lease contains that
+//! of its task, so that a lease needs no record of its own.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -29,7 +29,7 @@ impl From<TaskId> for TaskKey {
 }
 
 impl TaskKey {
-    /// The task's number.
+    /// Returns the number of the task.
     pub const fn task(self) -> TaskId {
         TaskId::from_be_bytes(self.0)
     }
@@ -42,23 +42,23 @@ impl TaskKey {
 pub struct PageKey(pub [u8; 8]);
 
 impl PageKey {
-    /// The page on which a task is.
+    /// Returns the key of the page that contains a task.
     pub const fn of(task: TaskId) -> Self {
         Self((task / TASKS_PER_PAGE).to_be_bytes())
     }
 
-    /// The first task of the page.
+    /// Returns the first task of the page.
     pub const fn first_task(self) -> TaskId {
         u64::from_be_bytes(self.0).saturating_mul(TASKS_PER_PAGE)
     }
 }
 
-/// The number of a lease: `task << 24 | pod << 16 | generation`. `task` is below [`TASK_IDS_END`].
+/// Returns the number of a lease: `task << 24 | pod << 16 | generation`. `task` is below [`TASK_IDS_END`].
 pub const fn lease_id(task: TaskId, pod: u8, generation: u16) -> LeaseId {
     task << 24 | (pod as u64) << 16 | generation as u64
 }
 
-/// What a lease's number is made of: its task, its pod and its generation.
+/// Returns the task, pod and generation of a lease's number.
 pub const fn lease_parts(lease: LeaseId) -> (TaskId, u8, u16) {
     (lease >> 24, (lease >> 16) as u8, lease as u16)
 }

@@ -1,12 +1,12 @@
-//! How the pods of one task lie to each other.
+//! Anti-affinity of the pods of one task.
 //!
-//! Schedulers carry the same rule; tests/vectors/fit.json holds both to it.
+//! Schedulers implement the same rule; tests/vectors/fit.json contains the cases that both run.
 
 use crate::{AccountId, Layout, TaskSpec};
 
-/// What no two pods of a task may share.
+/// The topology that no two pods of a task may share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Apart {
+pub enum AntiAffinity {
     /// A host.
     ByHost,
     /// The provider of a host.
@@ -14,31 +14,32 @@ pub enum Apart {
 }
 
 impl Layout {
-    /// What pods laid out like this may not share; none where they may share anything.
-    pub const fn apart(self) -> Option<Apart> {
+    /// Returns the anti-affinity of this layout. None if there is none.
+    pub const fn anti_affinity(self) -> Option<AntiAffinity> {
         match self {
-            Self::Hosts => Some(Apart::ByHost),
-            Self::Providers => Some(Apart::ByProvider),
+            Self::Hosts => Some(AntiAffinity::ByHost),
+            Self::Providers => Some(AntiAffinity::ByProvider),
             Self::Any | Self::Packed => None,
         }
     }
 }
 
 impl TaskSpec {
-    /// What the pods of the task may not share. Results are compared only where they cannot be one provider's word,
-    /// whatever the layout says.
-    pub const fn apart(&self) -> Option<Apart> {
+    /// Returns the anti-affinity of the task. Replicas have that by provider, whatever the layout: their comparison
+    /// proves nothing if one provider runs both.
+    pub const fn anti_affinity(&self) -> Option<AntiAffinity> {
         match self.is_redundant() {
-            true => Some(Apart::ByProvider),
-            false => self.placement.layout.apart(),
+            true => Some(AntiAffinity::ByProvider),
+            false => self.placement.layout.anti_affinity(),
         }
     }
 }
 
-/// Whether pods may come beside others. `taken` are the hosts of those that are there, or the providers of these hosts,
-/// and `added` are the same of those that come.
-pub fn are_apart(taken: &[AccountId], added: &[AccountId]) -> bool {
-    let is_new = |place: usize| !taken.contains(&added[place]) && !added[..place].contains(&added[place]);
+/// Whether pods may be added beside others. `existing` are the hosts of the present pods, or the providers of these
+/// hosts; `added` are those of the new pods.
+pub fn satisfies_anti_affinity(existing: &[AccountId], added: &[AccountId]) -> bool {
+    let is_new =
+        |position: usize| !existing.contains(&added[position]) && !added[..position].contains(&added[position]);
     (0..added.len()).all(is_new)
 }
 
@@ -52,19 +53,19 @@ mod tests {
 
     #[test]
     fn pods_are_apart_where_nothing_is_shared() {
-        assert!(are_apart(&all(&[1, 2]), &all(&[3, 4])));
-        assert!(are_apart(&all(&[]), &all(&[3, 4])));
-        assert!(are_apart(&all(&[1, 2]), &all(&[])));
+        assert!(satisfies_anti_affinity(&all(&[1, 2]), &all(&[3, 4])));
+        assert!(satisfies_anti_affinity(&all(&[]), &all(&[3, 4])));
+        assert!(satisfies_anti_affinity(&all(&[1, 2]), &all(&[])));
     }
 
     #[test]
     fn those_that_come_share_nothing_with_those_that_are_there_or_with_each_other() {
-        assert!(!are_apart(&all(&[1, 2]), &all(&[3, 2])));
-        assert!(!are_apart(&all(&[1, 2]), &all(&[3, 3])));
+        assert!(!satisfies_anti_affinity(&all(&[1, 2]), &all(&[3, 2])));
+        assert!(!satisfies_anti_affinity(&all(&[1, 2]), &all(&[3, 3])));
     }
 
     #[test]
     fn those_that_are_there_are_not_judged() {
-        assert!(are_apart(&all(&[1, 1]), &all(&[2])));
+        assert!(satisfies_anti_affinity(&all(&[1, 1]), &all(&[2])));
     }
 }

@@ -1,10 +1,9 @@
 //! The types and pure rules of Gantry, shared by every pallet.
 //!
-//! Nothing here reads storage or the clock: `fit` says what fits on a host, `layout` how the pods of a task lie to each
-//! other, `rate` what a pod costs, `escrow` what is owed for it, `fees` what of it is
-//! the protocol fee, `faults` what a host pays for a fault, `score` what
-//! evidence is worth, `ids` how things are numbered, `transitions` which states follow which, and `weights!` is what
-//! pallets' tables of measured weights are written in.
+//! Nothing here reads storage or the clock. `fit` decides whether a pod fits on a host, `layout` contains the
+//! anti-affinity of pods, `rate` computes the rate of a pod, `escrow` the amount owed for it, and `fees` the protocol
+//! fee. `faults` contains the slash table, `score` the weight of evidence, `ids` the numbering of tasks and leases, and
+//! `transitions` the tables of states. The macro `weights!` declares the measured weights of a pallet.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 

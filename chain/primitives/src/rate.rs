@@ -1,4 +1,4 @@
-//! What a pod costs: its rate, the deposit of its lease, and what is owed for the time it ran.
+//! The price of a pod: its rate, the deposit of its lease, and the amount owed for the time it ran.
 //!
 //! Each division rounds down except that of the deposit, so a deposit always covers what can be owed.
 
@@ -15,7 +15,7 @@ const MIB_PER_GIB: u128 = 1_024;
 /// Parts in a million.
 pub const PPM: u128 = 1_000_000;
 
-/// Why there is no rate.
+/// The reason why a rate cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateError {
     /// The host offers no leases that are billed by the unit.
@@ -24,8 +24,8 @@ pub enum RateError {
     Overflow,
 }
 
-/// What a pod costs an hour at the price list `ask`: it needs `resources`, on the devices of the host whose indices are
-/// `chosen`, and is billed by `unit`.
+/// Returns the rate of a pod in base units per hour at the price list `ask`: it needs `resources`, on the devices of
+/// the host with the indices `chosen`, and is billed by `unit`.
 ///
 /// Each device costs what its model costs, by the thousandths taken of it; each part is rounded down, their sum is
 /// multiplied by the unit's factor, and that is rounded down. An index without a device costs nothing: `fit::fits`
@@ -40,19 +40,19 @@ pub fn rate_per_hour(
     at_unit(list_rate(resources, devices, chosen, ask), ask, unit)
 }
 
-/// What the disk of a stopped rental costs an hour at the price list `ask`, billed by `unit`.
+/// Returns the rate of the disk of a stopped rental in base units per hour at the price list `ask`, billed by `unit`.
 ///
 /// Fails with [`RateError::NotOffered`] or [`RateError::Overflow`].
 pub fn storage_rate_per_hour(resources: &Resources, ask: &Ask, unit: BillingUnit) -> Result<Balance, RateError> {
     at_unit(u128::from(resources.disk_gib).checked_mul(ask.storage_gib_per_hour), ask, unit)
 }
 
-/// The price of one whole device of `model` an hour.
+/// Returns the price of one whole device of `model` per hour.
 fn gpu_price(ask: &Ask, model: &ModelName) -> Balance {
     ask.gpu.iter().find(|price| price.model == *model).map_or(ask.gpu_per_hour, |price| price.per_hour)
 }
 
-/// The list price of a pod an hour. None where it overflows.
+/// Returns the list price of a pod per hour. None on overflow.
 fn list_rate(resources: &Resources, devices: &[Device], chosen: &[u8], ask: &Ask) -> Option<Balance> {
     let mut gpu: Balance = 0;
     for device in chosen.iter().filter_map(|index| devices.get(usize::from(*index))) {
@@ -90,10 +90,10 @@ pub enum AskError {
     FactorTooGreat,
 }
 
-/// Whether a price list may be offered. Fails with the first [`AskError`].
+/// Checks a price list. Fails with the first [`AskError`].
 pub fn check_ask(ask: &Ask) -> Result<(), AskError> {
-    for (place, price) in ask.gpu.iter().enumerate() {
-        if ask.gpu[..place].iter().any(|before| before.model == price.model) {
+    for (position, price) in ask.gpu.iter().enumerate() {
+        if ask.gpu[..position].iter().any(|before| before.model == price.model) {
             return Err(AskError::ModelRepeated);
         }
     }
@@ -103,13 +103,13 @@ pub fn check_ask(ask: &Ask) -> Result<(), AskError> {
     Ok(())
 }
 
-/// The deposit of a lease: its rate for its longest duration, rounded up. None where it overflows.
+/// Returns the deposit of a lease: its rate for its longest duration, rounded up. None on overflow.
 pub fn deposit(rate_per_hour: Balance, max_duration_ms: u64) -> Option<Balance> {
     let product = rate_per_hour.checked_mul(u128::from(max_duration_ms))?;
     Some(product.div_ceil(u128::from(MS_PER_HOUR)))
 }
 
-/// What is owed for `time_ms`, pro rata, never more than the deposit.
+/// Returns the amount owed for `time_ms`, pro rata, at most the deposit.
 pub fn owed_pro_rata(deposit: Balance, rate_per_hour: Balance, time_ms: u64) -> Balance {
     match rate_per_hour.checked_mul(u128::from(time_ms)) {
         Some(product) => deposit.min(product / u128::from(MS_PER_HOUR)),
@@ -118,16 +118,16 @@ pub fn owed_pro_rata(deposit: Balance, rate_per_hour: Balance, time_ms: u64) -> 
     }
 }
 
-/// For how many milliseconds `amount` pays at a rate, which is not 0; rounded down.
+/// Returns the milliseconds for which `amount` pays at a rate, which is not 0; rounded down.
 pub fn time_paid_ms(amount: Balance, rate_per_hour: Balance) -> u64 {
     let product = amount.saturating_mul(u128::from(MS_PER_HOUR));
     product.checked_div(rate_per_hour).map_or(u64::MAX, |ms| ms.min(u128::from(u64::MAX)) as u64)
 }
 
-/// What is owed for `time_ms` by `unit`, never more than the deposit.
+/// Returns the amount owed for `time_ms` by `unit`, at most the deposit.
 ///
-/// Hours and days are charged whole and in advance: the first one from the start on, each further one when the
-/// one before it is over.
+/// Hours and days are charged whole and in advance: the first at the start, each further one when the one before it is
+/// over.
 pub fn owed(unit: BillingUnit, deposit: Balance, rate_per_hour: Balance, time_ms: u64) -> Balance {
     let unit_ms = match unit {
         BillingUnit::Second => return owed_pro_rata(deposit, rate_per_hour, time_ms),
@@ -138,7 +138,7 @@ pub fn owed(unit: BillingUnit, deposit: Balance, rate_per_hour: Balance, time_ms
     owed_pro_rata(deposit, rate_per_hour, units.saturating_mul(unit_ms))
 }
 
-/// The protocol's part of what is paid, or a share of the fee, rounded down.
+/// Returns the protocol's part of a payment, or a share of a fee, rounded down.
 pub fn fee(paid: Balance, fee_ppm: u32) -> Balance {
     // Split so that no product overflows: paid = whole * PPM + rest.
     let ppm = u128::from(fee_ppm).min(PPM);

@@ -1,4 +1,4 @@
-//! What evidence about hosts, tenants and providers is worth: Beta scores with a half-life.
+//! The weight of evidence about hosts, tenants and providers: Beta scores with a half-life.
 //!
 //! An observation weighs by the protocol fee `f` of the lease that it is about: `log2(1 + f / FEE_UNIT)`, linear between
 //! two powers of two, at most [`MAX_WEIGHT`]. The fee is what evidence costs somebody who is tenant and provider at
@@ -13,7 +13,7 @@ use crate::{
 
 /// One observation, in the parts of [`Beta`].
 pub const OBSERVATION: u64 = 1_000_000;
-/// After so many milliseconds evidence weighs half: 30 days.
+/// The half-life of evidence in milliseconds: 30 days.
 pub const HALF_LIFE_MS: u64 = 30 * 24 * 3_600_000;
 /// The most that one observation weighs, in the parts of [`Beta`].
 pub const MAX_WEIGHT: u64 = 8 * OBSERVATION;
@@ -21,18 +21,18 @@ pub const MAX_WEIGHT: u64 = 8 * OBSERVATION;
 pub const FEE_UNIT: Balance = 100_000_000_000;
 /// Parts in a million.
 const PPM: u64 = 1_000_000;
-/// A pod that started as soon as this is wholly to its host's credit.
+/// The start latency in milliseconds up to which a start counts wholly in favour of its host.
 const SOON_MS: u64 = 10_000;
-/// A pod that started as late as this is wholly to its host's discredit.
+/// The start latency in milliseconds from which a start counts wholly against its host.
 const LATE_MS: u64 = 600_000;
-/// What a late cancellation weighs, in parts per million of an observation: a tenant may change its mind and pays for
-/// what it used, so it counts, but for little.
+/// The weight of a late cancellation, in parts per million of an observation. It is low, because a tenant may cancel
+/// and pays for the used time.
 const CANCELLATION_PPM: u64 = 250_000;
-/// A grave fault of a provider's only host raises its bonds by so much of them, in parts per million.
+/// The rise of a provider's bonds for a grave fault of its only host, in parts per million.
 const BOND_RISE_PPM: u64 = 250_000;
 /// The least factor on bonds, in parts per million.
 const MIN_BOND_FACTOR_PPM: u64 = 1_000_000;
-/// The greatest.
+/// The greatest factor on bonds, in parts per million.
 const MAX_BOND_FACTOR_PPM: u64 = 3_000_000;
 
 /// The score of one Beta in parts per million: (positive + 1) / (positive + negative + 2) in observations.
@@ -61,7 +61,7 @@ pub fn tenant_ppm(score: &TenantScore) -> u32 {
     (beta_ppm(&score.settled) + beta_ppm(&score.disputes)) / 2
 }
 
-/// What `amount` weighs after `elapsed_ms`: halved once for each half-life, and linearly in between.
+/// Returns the weight of `amount` after `elapsed_ms`: halved for each half-life, linear in between.
 pub fn decayed(amount: u64, elapsed_ms: u64) -> u64 {
     let halvings = elapsed_ms / HALF_LIFE_MS;
     if halvings >= 64 {
@@ -72,7 +72,8 @@ pub fn decayed(amount: u64, elapsed_ms: u64) -> u64 {
     ((u128::from(amount) >> halvings) * (full - rest) / full) as u64
 }
 
-/// What one observation about a lease with a protocol fee of `fee` base units weighs, in the parts of a [`Beta`].
+/// Returns the weight of one observation about a lease with a protocol fee of `fee` base units, in the parts of a
+/// [`Beta`].
 pub fn weight(fee: Balance) -> u64 {
     // Below FEE_UNIT * 2^8, so that no product overflows.
     let sum = FEE_UNIT + fee.min(FEE_UNIT << 8);
@@ -83,34 +84,35 @@ pub fn weight(fee: Balance) -> u64 {
     (u64::from(doublings) * OBSERVATION + rest as u64).min(MAX_WEIGHT)
 }
 
-/// What `count` observations weigh, in the parts of a [`Beta`], where the fees of their leases amount to `fees` base units.
+/// Returns the weight of `count` observations, in the parts of a [`Beta`], if the fees of their leases sum up to `fees`
+/// base units.
 fn amount(count: u32, fees: Balance) -> u64 {
     weight(fees / Balance::from(count.max(1))).saturating_mul(u64::from(count))
 }
 
-/// How much of a start after `ms` is to the host's credit, in parts per million: all of it up to [`SOON_MS`], nothing
-/// from [`LATE_MS`] on, and linearly in between.
+/// Returns the credit for a start after `ms`, in parts per million: all up to [`SOON_MS`], none from [`LATE_MS`] on,
+/// linear in between.
 fn promptness_ppm(ms: u64) -> u64 {
     LATE_MS.saturating_sub(ms.max(SOON_MS)) * PPM / (LATE_MS - SOON_MS)
 }
 
-/// How much of some stars is to the host's credit, in parts per million: nothing of one, all of five.
+/// Returns the credit for a rating, in parts per million: none for one star, all for five.
 fn stars_ppm(stars: u8) -> u64 {
     u64::from(stars.clamp(1, 5) - 1) * PPM / 4
 }
 
-/// The part of `up_ms` in both, in parts per million; all where both are nothing.
+/// Returns `up_ms` in parts per million of the sum; all if the sum is 0.
 fn uptime_ppm(up_ms: u64, down_ms: u64) -> u64 {
     let all = u128::from(up_ms) + u128::from(down_ms);
     // Not more than PPM, as up_ms <= all.
     (u128::from(up_ms) * u128::from(PPM)).checked_div(all).map_or(PPM, |part| part as u64)
 }
 
-fn faded(beta: &Beta, elapsed_ms: u64) -> Beta {
+fn decay_beta(beta: &Beta, elapsed_ms: u64) -> Beta {
     Beta { positive: decayed(beta.positive, elapsed_ms), negative: decayed(beta.negative, elapsed_ms) }
 }
 
-/// Adds `amount` to a Beta: `credit_ppm` of it for, the rest against.
+/// Adds `amount` to a Beta: `credit_ppm` of it as positive, the rest as negative evidence.
 fn add(beta: &mut Beta, amount: u64, credit_ppm: u64) {
     // Not more than `amount`, as credit_ppm <= PPM.
     let credit = (u128::from(amount) * u128::from(credit_ppm) / u128::from(PPM)) as u64;
@@ -118,16 +120,16 @@ fn add(beta: &mut Beta, amount: u64, credit_ppm: u64) {
     beta.negative = beta.negative.saturating_add(amount - credit);
 }
 
-/// The evidence `score` after the host did `conduct` at `now`, `count` times, in leases whose fees amount to `fees` base
+/// Returns `score` after the host showed `conduct` at `now`, `count` times, in leases whose fees sum up to `fees` base
 /// units.
-pub fn host_observed(score: &HostScore, conduct: Conduct, count: u32, fees: Balance, now: Moment) -> HostScore {
+pub fn with_host_conduct(score: &HostScore, conduct: Conduct, count: u32, fees: Balance, now: Moment) -> HostScore {
     let elapsed = now.saturating_sub(score.updated_at);
     let mut next = HostScore {
-        completed: faded(&score.completed, elapsed),
-        verified: faded(&score.verified, elapsed),
-        uptime: faded(&score.uptime, elapsed),
-        start_latency: faded(&score.start_latency, elapsed),
-        rating: faded(&score.rating, elapsed),
+        completed: decay_beta(&score.completed, elapsed),
+        verified: decay_beta(&score.verified, elapsed),
+        uptime: decay_beta(&score.uptime, elapsed),
+        start_latency: decay_beta(&score.start_latency, elapsed),
+        rating: decay_beta(&score.rating, elapsed),
         sla: score.sla,
         settled_leases: score.settled_leases,
         updated_at: now.max(score.updated_at),
@@ -146,25 +148,25 @@ pub fn host_observed(score: &HostScore, conduct: Conduct, count: u32, fees: Bala
     add(beta, amount(count, fees), credit_ppm);
     match conduct {
         Conduct::Completed => next.settled_leases = next.settled_leases.saturating_add(count),
-        Conduct::Uptime { up_ms, down_ms } => next.sla = kept(&next.sla, up_ms, down_ms),
+        Conduct::Uptime { up_ms, down_ms } => next.sla = updated_sla(&next.sla, up_ms, down_ms),
         _ => {}
     }
     next
 }
 
-/// The counters after `up_ms` there and `down_ms` away. They stop together before one of them would overflow.
-fn kept(sla: &Sla, up_ms: u64, down_ms: u64) -> Sla {
+/// Returns the counters after `up_ms` of uptime and `down_ms` of downtime. Both stop before one of them would overflow.
+fn updated_sla(sla: &Sla, up_ms: u64, down_ms: u64) -> Sla {
     let promised = up_ms.checked_add(down_ms).and_then(|lasted| sla.promised_ms.checked_add(lasted));
     // met <= promised, so its sum does not overflow where that of promised does not.
     promised.map_or(*sla, |promised_ms| Sla { promised_ms, met_ms: sla.met_ms.saturating_add(up_ms) })
 }
 
-/// The evidence `score` after the tenant did `conduct` at `now`, in leases whose fees amount to `fees` base units.
-pub fn tenant_observed(score: &TenantScore, conduct: TenantConduct, fees: Balance, now: Moment) -> TenantScore {
+/// Returns `score` after the tenant showed `conduct` at `now`, in leases whose fees sum up to `fees` base units.
+pub fn with_tenant_conduct(score: &TenantScore, conduct: TenantConduct, fees: Balance, now: Moment) -> TenantScore {
     let elapsed = now.saturating_sub(score.updated_at);
     let mut next = TenantScore {
-        settled: faded(&score.settled, elapsed),
-        disputes: faded(&score.disputes, elapsed),
+        settled: decay_beta(&score.settled, elapsed),
+        disputes: decay_beta(&score.disputes, elapsed),
         updated_at: now.max(score.updated_at),
     };
     let one = amount(1, fees);
@@ -178,9 +180,9 @@ pub fn tenant_observed(score: &TenantScore, conduct: TenantConduct, fees: Balanc
     next
 }
 
-/// What is held against a provider after a `fault` of a host at `now`, where that host has `share_ppm` of the
-/// provider's bonds: a provider is not judged by how many hosts it has.
-pub fn faulted(record: &FaultRecord, fault: Fault, share_ppm: u32, now: Moment) -> FaultRecord {
+/// Returns the record of a provider after a `fault` of a host at `now`, if that host has `share_ppm` of the provider's
+/// bonds: a provider is not judged by the number of its hosts.
+pub fn with_fault(record: &FaultRecord, fault: Fault, share_ppm: u32, now: Moment) -> FaultRecord {
     let before = decayed(record.weight, now.saturating_sub(record.updated_at));
     let more = u64::from(gravity_ppm(fault)) * u64::from(share_ppm).min(PPM) / PPM;
     FaultRecord { weight: before.saturating_add(more), updated_at: now.max(record.updated_at) }

@@ -3,7 +3,8 @@
 use crate::{Balance, Moment, StorageDeposit};
 
 impl StorageDeposit {
-    /// What is due at `now` where the data is kept until `until`: pro rata, rounded down, and all of it from `until` on.
+    /// Returns the amount due at `now` if the data is retained until `until`: pro rata, rounded down, and all of it
+    /// from `until` on.
     pub fn due(&self, until: Moment, now: Moment) -> Balance {
         if now >= until {
             return self.held;

@@ -1,6 +1,7 @@
-//! Which state may follow which: the only ways in which hosts, tasks and leases change.
+//! The tables of the transitions between the states of hosts, tasks and leases. There are no others.
 //!
-//! Diagrams are drawn from these tables. A move that is not listed here is refused and changes nothing.
+//! The diagrams of the documentation are drawn from these tables. A transition that is not listed fails and changes
+//! nothing.
 
 use crate::{HostStatusTag, LeaseStateTag, TaskStateTag};
 
@@ -74,7 +75,7 @@ pub const LEASE_TRANSITIONS: &[(LeaseStateTag, LeaseStateTag)] = {
     ]
 };
 
-/// Whether a table lists a move.
+/// Whether a table lists a transition.
 pub fn allows<Tag: Copy + PartialEq>(table: &[(Tag, Tag)], from: Tag, to: Tag) -> bool {
     table.contains(&(from, to))
 }
@@ -84,8 +85,8 @@ mod tests {
     use super::*;
 
     fn no_move_is_listed_twice<Tag: Copy + PartialEq + core::fmt::Debug>(table: &[(Tag, Tag)]) {
-        for (place, step) in table.iter().enumerate() {
-            assert!(!table[..place].contains(step), "{step:?} is listed twice");
+        for (position, step) in table.iter().enumerate() {
+            assert!(!table[..position].contains(step), "{step:?} is listed twice");
             assert_ne!(step.0, step.1, "a state does not follow itself");
         }
     }

@@ -1,5 +1,5 @@
-//! Which phase may follow which when the network finds something out. Diagrams in docs/verification.md are drawn from
-//! these tables. A move that is not listed here is refused and changes nothing.
+//! The tables of the transitions between phases of challenges, results and disputes. Diagrams in docs/verification.md
+//! are drawn from these tables. A transition that is not listed fails and changes nothing.
 
 use crate::{ChallengePhase, DisputePhase, ResultsPhase};
 
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
 
     fn is_sound<Phase: Copy + PartialEq + core::fmt::Debug>(table: &[(Phase, Phase)], closed: Phase) {
-        for (place, step) in table.iter().enumerate() {
-            assert!(!table[..place].contains(step), "{step:?} is listed twice");
+        for (position, step) in table.iter().enumerate() {
+            assert!(!table[..position].contains(step), "{step:?} is listed twice");
             assert_ne!(step.0, step.1, "a phase does not follow itself");
             assert_ne!(step.0, closed, "nothing follows what is closed");
         }
@@ -75,8 +75,8 @@ mod tests {
             let mut reached = alloc::vec![*from];
             let mut next = 0;
             while next < reached.len() {
-                let here = reached[next];
-                for (_, to) in table.iter().filter(|(before, _)| *before == here) {
+                let current = reached[next];
+                for (_, to) in table.iter().filter(|(before, _)| *before == current) {
                     if !reached.contains(to) {
                         reached.push(*to);
                     }

@@ -1,4 +1,4 @@
-//! How the table of measured weights that `scripts/weights` writes becomes a pallet's `WeightInfo`.
+//! The macro that turns the table of measured weights, which `scripts/weights` writes, into a pallet's `WeightInfo`.
 
 /// Declares `WeightInfo`, and implements it with the database costs of a runtime (`SubstrateWeight`) and, for tests, with
 /// ParityDB's (`()`).

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use gantry_primitives::{
     fit::{first_devices, fits, placement_fits},
-    layout::{are_apart, Apart},
+    layout::{satisfies_anti_affinity, AntiAffinity},
     rate, score, AccountId, Ask, Balance, Beta, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceSpec,
     GpuPrice, GpuRequest, HostRecord, HostScore, HostStatus, Layout, Placement, Resources, Tier, Vendor,
 };
@@ -293,13 +293,13 @@ fn every_case_of_placement_holds() {
 #[test]
 fn every_case_of_layout_holds() {
     for case in cases("layout") {
-        let apart = layout(&case["layout"]).apart();
-        let of = |place: &Value| match apart {
-            Some(Apart::ByProvider) => account(&place["provider"]),
-            Some(Apart::ByHost) | None => account(&place["host"]),
+        let rule = layout(&case["layout"]).anti_affinity();
+        let key_of = |place: &Value| match rule {
+            Some(AntiAffinity::ByProvider) => account(&place["provider"]),
+            Some(AntiAffinity::ByHost) | None => account(&place["host"]),
         };
-        let (there, coming) = (list(&case["there"], of), list(&case["coming"], of));
-        let allowed = apart.is_none() || are_apart(&there, &coming);
+        let (existing, coming) = (list(&case["there"], key_of), list(&case["coming"], key_of));
+        let allowed = rule.is_none() || satisfies_anti_affinity(&existing, &coming);
         assert_eq!(allowed, truth(&case["allowed"]), "{}", name(&case));
     }
 }

@@ -1,5 +1,5 @@
-//! Which benchmarks there are, and the world that some of them need. `scripts/weights` runs them and writes each
-//! pallet's weights.
+//! The list of benchmarks, and the set-up that some of them need. `scripts/weights` runs them and writes each pallet's
+//! weights.
 
 use crate::{AccountId, Runtime, System};
 use alloc::vec::Vec;
@@ -7,20 +7,20 @@ use gantry_primitives::{HostId, LeaseId, TaskId};
 use pallet_gantry_tasks::benchmarking as tasks;
 
 /// Hosts and tasks for the benchmarks of verification.
-pub struct World;
+pub struct BenchmarkSetup;
 
-impl pallet_gantry_verification::BenchmarkHelper for World {
+impl pallet_gantry_verification::BenchmarkHelper for BenchmarkSetup {
     fn host() -> (HostId, AccountId) {
-        tasks::an_unverified_host::<Runtime>()
+        tasks::create_unverified_host::<Runtime>()
     }
 
     fn reported_task(_tenant: &AccountId) -> TaskId {
         // Benchmarks of both pallets name their tenant alike.
-        tasks::a_reported_job::<Runtime>()
+        tasks::create_reported_job::<Runtime>()
     }
 
     fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>) {
-        tasks::a_compared_job::<Runtime>()
+        tasks::create_compared_job::<Runtime>()
     }
 
     fn set_block(number: u32, now: u64, randomness: [u8; 32]) {

@@ -1,4 +1,4 @@
-//! What a transaction pays, in which order the pool offers transactions, and what hosts may send free of charge.
+//! The transaction extensions that charge fees, set priorities and admit the free calls of hosts.
 
 use crate::{Hosts, Nonce, Runtime, RuntimeCall, RuntimeOrigin};
 use alloc::vec::Vec;
@@ -26,7 +26,7 @@ use sp_runtime::{
 /// with those could make hosts miss their time limits. The node's author knows free calls by it (`author_pool.rs`), and leaves
 /// those beyond their share in the pool, so that it still tries the others.
 pub const FREE_PRIORITY: TransactionPriority = TransactionPriority::MAX / 2;
-/// A free call leaves the pool after so many blocks.
+/// The number of blocks after which a free call leaves the pool.
 pub const FREE_LONGEVITY: TransactionLongevity = 32;
 /// The part of a block's weight that free calls may use together. Those beyond it wait for the next block.
 pub const FREE_SHARE: Perbill = Perbill::from_percent(40);
@@ -59,12 +59,12 @@ fn type_of<T: StaticTypeInfo>() -> scale_info::Type {
     T::type_info()
 }
 
-/// What is known of a transaction before its call.
+/// The state of the extension between `prepare` and `post_dispatch`.
 pub struct Prepared {
     inner: <Inner as TransactionExtension<RuntimeCall>>::Pre,
     /// Weight that this extension declares and does not use.
     unused: Weight,
-    /// Who makes a free call within its allowance.
+    /// The host of a free call within its allowance.
     host: Option<AccountId>,
 }
 
@@ -106,7 +106,7 @@ fn free_share() -> u64 {
 impl TransactionExtension<RuntimeCall> for ChargeOrFree {
     const IDENTIFIER: &'static str = <Inner as TransactionExtension<RuntimeCall>>::IDENTIFIER;
     type Implicit = <Inner as TransactionExtension<RuntimeCall>>::Implicit;
-    /// With the second part the call is free.
+    /// If the second part is set, the call is free.
     type Val = (<Inner as TransactionExtension<RuntimeCall>>::Val, Option<FreeCall>);
     type Pre = Prepared;
 
@@ -190,7 +190,7 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
             <Inner as TransactionExtension<RuntimeCall>>::post_dispatch_details(inner, info, post_info, len, result)?;
         let refund = refund.saturating_add(unused);
         if let Some(host) = host {
-            Hosts::give_back(&host, post_info.calc_unspent(info).saturating_add(refund).ref_time());
+            Hosts::refund_free_weight(&host, post_info.calc_unspent(info).saturating_add(refund).ref_time());
         }
         Ok(refund)
     }

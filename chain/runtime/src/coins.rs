@@ -35,7 +35,7 @@ fn self_sufficient(who: &AccountId) -> Option<Record> {
     (record.data.flags.is_new_logic() && is_counted && provides).then_some(record)
 }
 
-/// What is free after `amount` is taken, where this is allowed however careful the taker is.
+/// Returns the free balance after `amount` is taken, if the strictest checks allow it.
 fn free_after(data: &AccountData<Balance>, amount: Balance) -> Option<Balance> {
     let frozen = data.frozen.saturating_sub(data.reserved);
     data.free.checked_sub(amount).filter(|free| *free >= existential_deposit().max(frozen))

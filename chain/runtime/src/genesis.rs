@@ -19,8 +19,8 @@ pub const LOCAL: &str = sp_genesis_builder::LOCAL_TESTNET_RUNTIME_PRESET;
 /// Four validators and a council, well-known accounts, no sudo, periods of some minutes: what production will be, for
 /// trying it out.
 pub const STAGING: &str = "staging";
-/// Periods and amounts of a network that coins depend on. It has nobody in it: validators, council and coins come from
-/// a patch, and without them it does not start.
+/// Periods and amounts of a production network. It contains no accounts: validators, council and coins come from a
+/// patch, and without them it does not start.
 pub const PRODUCTION: &str = "production";
 
 const SECOND: u64 = 1_000;
@@ -31,18 +31,18 @@ const DAY: u64 = 24 * HOUR;
 /// Coins of each well-known account.
 const ENDOWMENT: Balance = 1_000_000 * GTY;
 
-/// How much time things get, and what is allowed.
+/// The periods of a preset, and what it allows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// Somebody waits for it at a terminal.
+    /// Seconds: a developer waits for it.
     Test,
-    /// Somebody watches it for an hour.
+    /// Minutes: for trying a network out.
     Staging,
-    /// Coins depend on it.
+    /// Production.
     Production,
 }
 
-/// Who is in a chain from its start.
+/// The accounts of a chain from its start.
 struct People {
     validators: Vec<(Sr25519Keyring, Ed25519Keyring)>,
     council: Vec<Sr25519Keyring>,
@@ -76,7 +76,8 @@ pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
     Some(serde_json::to_vec(&genesis).expect("a JSON value always serialises"))
 }
 
-/// Builds the genesis state from complete JSON. Refuses a chain that could make no block, or that nobody could govern.
+/// Builds the genesis state from complete JSON. Fails for a chain that could make no block, or that could not be
+/// governed.
 pub fn build(json: Vec<u8>) -> sp_genesis_builder::Result {
     build_state::<RuntimeGenesisConfig>(json)?;
     if Session::validators().is_empty() {

@@ -47,7 +47,7 @@ pub type Block = generic::Block<Header, UncheckedExtrinsic>;
 /// Extrinsic; format V4 signed transactions are accepted.
 pub type UncheckedExtrinsic = generic::UncheckedExtrinsic<Address, RuntimeCall, Signature, TxExtension>;
 
-/// What surrounds every transaction. Nothing here that wallets do not know.
+/// The transaction extensions. All of them are known to wallets.
 pub type TxExtension = (
     frame_system::CheckNonZeroSender<Runtime>,
     frame_system::CheckSpecVersion<Runtime>,
@@ -74,7 +74,7 @@ pub type Migrations = (
 
 type Versioned<P> = gantry_migrations::SetStorageVersion<P, <Runtime as frame_system::Config>::DbWeight>;
 
-/// Runs blocks.
+/// Executes blocks.
 pub type Executive =
     frame_executive::Executive<Runtime, Block, frame_system::ChainContext<Runtime>, Runtime, AllPalletsWithSystem>;
 

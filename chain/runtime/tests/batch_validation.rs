@@ -61,9 +61,9 @@ impl Closed {
 }
 
 /// Random numbers of a seed.
-struct Dice(u32, Vec<u8>);
+struct SplitMix64(u32, Vec<u8>);
 
-impl Dice {
+impl SplitMix64 {
     /// A number below `sides`, which is at most 256.
     fn roll(&mut self, sides: u16) -> u16 {
         let byte = self.1.pop().unwrap_or_else(|| {
@@ -128,11 +128,11 @@ fn transfer_all(account: Sr25519Keyring, nonce: u32) -> OpaqueExtrinsic {
 #[test]
 fn answers_about_random_transactions_are_those_of_single_calls() {
     let closed = Closed::new();
-    let mut dice = Dice(0, Vec::new());
+    let mut rng = SplitMix64(0, Vec::new());
     let (mut valid, mut invalid, mut undecodable) = (0, 0, 0);
     for round in 0..60 {
         let source = SOURCES[round % SOURCES.len()];
-        let transactions: Vec<_> = closed.call(|| (0..1 + dice.roll(20)).map(|_| dice.transaction()).collect());
+        let transactions: Vec<_> = closed.call(|| (0..1 + rng.next_u64(20)).map(|_| rng.transaction()).collect());
         let single: Vec<_> = transactions.iter().map(|transaction| closed.single(source, transaction)).collect();
         assert_eq!(closed.batch(source, &transactions), single, "round {round}: {transactions:?}");
         for answer in single {

@@ -4,8 +4,8 @@
 mod ballots;
 mod common;
 #[allow(dead_code, reason = "the strategies of economics.rs use the rest")]
-#[path = "economics/world.rs"]
-mod world;
+#[path = "economics/setup.rs"]
+mod setup;
 
 use ballots::*;
 use codec::Encode;
@@ -18,8 +18,8 @@ use gantry_runtime::{genesis, AccountId, Hosts, Runtime, RuntimeOrigin, System, 
 use pallet_gantry_hosts::Error as HostsError;
 use pallet_gantry_verification::{draw, Challenges, CurrentParams, Error, VerifierList};
 use serde_json::Value;
+use setup::*;
 use sp_core::{ed25519, Pair};
-use world::*;
 
 const TENANT: u8 = 1;
 const PROVIDER: u8 = 2;
@@ -30,7 +30,7 @@ const VERIFIER: u8 = 50;
 /// Four verifiers of one person.
 const ATTACKERS: core::ops::Range<u8> = 50..54;
 
-fn here() -> HostRecord {
+fn host_record() -> HostRecord {
     Hosts::host(&host(HOST)).expect("it is registered")
 }
 
@@ -43,7 +43,7 @@ fn with_a_host(game: impl FnOnce()) {
 fn with_verifiers(verifiers: core::ops::Range<u8>, game: impl FnOnce()) {
     play(|| {
         join(PROVIDER, HOST);
-        let answering = HostRecord { answers_challenges: true, ..here() };
+        let answering = HostRecord { answers_challenges: true, ..host_record() };
         Hosts::store(&host(HOST), &answering);
         for who in verifiers {
             assert_ok!(Verification::bond_verifier(signed(who)));
@@ -95,7 +95,7 @@ fn missed() -> ChallengeOutcome {
 
 /// The provider changes whether the host answers challenges, and nothing else.
 fn register_again(answers_challenges: bool) {
-    let record = here();
+    let record = host_record();
     let hardware = HardwareSpec {
         tier: record.tier,
         capabilities: record.capabilities,
@@ -127,42 +127,42 @@ fn rest() {
 fn a_host_that_does_not_answer_challenges_is_neither_challenged_nor_punished() {
     with_a_host(|| {
         register_again(false);
-        let before = here();
+        let before = host_record();
         assert_noop!(open(VERIFIER, 0, None), Error::<Runtime>::ChallengesNotAnswered);
         assert_noop!(open(PROVIDER, 0, None), Error::<Runtime>::ChallengesNotAnswered);
         let by_root = Verification::open_challenge(RuntimeOrigin::root(), host(HOST), 0, None);
         assert_noop!(by_root, Error::<Runtime>::ChallengesNotAnswered);
-        assert_eq!(here(), before);
+        assert_eq!(host_record(), before);
     });
 }
 
 #[test]
 fn a_host_is_punished_for_the_second_of_two_missed_challenges() {
     with_a_host(|| {
-        let bond = here().bond;
+        let bond = host_record().bond;
         assert_ok!(open(VERIFIER, 0, None));
         assert_eq!(missed(), ChallengeOutcome::Missed);
-        assert_eq!((here().status, here().bond), (HostStatus::Online, bond));
+        assert_eq!((host_record().status, host_record().bond), (HostStatus::Online, bond));
         rest();
         assert_ok!(open(VERIFIER, 1, None));
         assert_eq!(missed(), ChallengeOutcome::NotAnswered);
-        assert_eq!(here().status, HostStatus::Suspended(SuspendReason::FailedChallenge));
-        assert_eq!(here().bond, bond - bond / 10);
+        assert_eq!(host_record().status, HostStatus::Suspended(SuspendReason::FailedChallenge));
+        assert_eq!(host_record().bond, bond - bond / 10);
     });
 }
 
 #[test]
 fn a_host_does_not_escape_a_challenge_by_registering_again() {
     with_a_host(|| {
-        let bond = here().bond;
+        let bond = host_record().bond;
         assert_ok!(open(VERIFIER, 0, None));
         assert_eq!(missed(), ChallengeOutcome::Missed);
         rest();
         assert_ok!(open(VERIFIER, 0, None));
         register_again(false);
         assert_eq!(missed(), ChallengeOutcome::NotAnswered);
-        assert_eq!(here().bond, bond - bond / 10);
-        assert_eq!(here().status, HostStatus::Suspended(SuspendReason::FailedChallenge));
+        assert_eq!(host_record().bond, bond - bond / 10);
+        assert_eq!(host_record().status, HostStatus::Suspended(SuspendReason::FailedChallenge));
     });
 }
 
@@ -211,7 +211,7 @@ fn a_lease_that_has_ended_is_no_consent() {
 #[test]
 fn an_answer_that_is_kept_out_of_blocks_for_too_long_is_a_missed_challenge() {
     with_a_host(|| {
-        let before = here();
+        let before = host_record();
         assert_ok!(open(VERIFIER, 0, None));
         draw_committees();
         let (challenge, not_after) = (last_challenge(), Hosts::now() + MINUTE);
@@ -221,7 +221,7 @@ fn an_answer_that_is_kept_out_of_blocks_for_too_long_is_a_missed_challenge() {
         pass(CurrentParams::<Runtime>::get().answer_ms, &[HOST]);
         assert_ok!(Verification::advance(signed(39), Matter::Challenge(challenge)));
         assert_eq!(outcome(), ChallengeOutcome::Missed);
-        let after = here();
+        let after = host_record();
         assert_eq!((after.status, after.bond), (before.status, before.bond), "nobody is punished");
     });
 }
@@ -230,10 +230,10 @@ fn an_answer_that_is_kept_out_of_blocks_for_too_long_is_a_missed_challenge() {
 fn a_missed_challenge_costs_its_opener_the_fee() {
     with_a_host(|| {
         let (_, leases) = start(TENANT, spec(TaskKind::Rental, 1), &[HOST]);
-        let before = worth(TENANT);
+        let before = total_balance(TENANT);
         assert_ok!(open(TENANT, 0, Some(leases[0])));
         assert_eq!(missed(), ChallengeOutcome::Missed);
-        assert_eq!(before - worth(TENANT), GTY);
+        assert_eq!(before - total_balance(TENANT), GTY);
     });
 }
 
@@ -241,7 +241,7 @@ fn a_missed_challenge_costs_its_opener_the_fee() {
 #[test]
 fn four_bonded_accounts_try_to_suspend_a_host_and_fail() {
     with_a_host(|| {
-        let (before, attackers) = (here(), wealth(&ATTACKERS.collect::<Vec<_>>()));
+        let (before, attackers) = (host_record(), wealth(&ATTACKERS.collect::<Vec<_>>()));
         assert_ok!(open(VERIFIER, 0, None));
         let challenge = last_challenge();
         let matter = Matter::Challenge(challenge);
@@ -252,11 +252,11 @@ fn four_bonded_accounts_try_to_suspend_a_host_and_fail() {
         assert_eq!(members(matter).iter().filter(|who| is_attacker(who)).count(), 3);
         assert_ok!(Verification::answer(by_host(HOST), challenge, [1; 32], u64::MAX));
         judge(challenge);
-        assert_eq!(here().status, HostStatus::Online, "the verdict against the host is not final");
+        assert_eq!(host_record().status, HostStatus::Online, "the verdict against the host is not final");
         assert!(!members(matter).iter().any(is_attacker), "none of them may confirm it");
         judge(challenge);
         assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
-        assert_eq!((here().status, here().bond), (HostStatus::Online, before.bond));
+        assert_eq!((host_record().status, host_record().bond), (HostStatus::Online, before.bond));
         // The fee of the first committee went to them but for what three cannot divide, that of the confirming one to others.
         let lost = attackers - wealth(&ATTACKERS.collect::<Vec<_>>());
         assert!((GTY as i128..=GTY as i128 + 2).contains(&lost), "{lost}");
@@ -270,7 +270,7 @@ fn four_accounts_that_are_the_whole_list_suspend_nobody() {
         assert_ok!(open(VERIFIER, 0, None));
         draw_committees();
         assert_eq!(outcome(), ChallengeOutcome::TooFewVerifiers);
-        assert_eq!((here().status, here().challenged), (HostStatus::Online, None));
+        assert_eq!((host_record().status, host_record().challenged), (HostStatus::Online, None));
     });
 }
 

@@ -48,13 +48,13 @@ fn the_clock_does_not_leave_the_slot_of_its_block() {
 #[test]
 fn other_nodes_refuse_a_block_from_the_future() {
     started(genesis::DEVELOPMENT).execute_with(|| {
-        let here = NEXT_SLOT * SLOT_DURATION_MS;
+        let current_ms = NEXT_SLOT * SLOT_DURATION_MS;
         let mut data = InherentData::new();
-        data.put_data(Timestamp::INHERENT_IDENTIFIER, &here).expect("a number can be put");
+        data.put_data(Timestamp::INHERENT_IDENTIFIER, &current_ms).expect("a number can be put");
         let check = |now| Timestamp::check_inherent(&pallet_timestamp::Call::set { now }, &data);
-        assert!(check(here).is_ok());
-        assert!(check(here + 30_000).is_ok(), "clocks of machines differ a little");
-        assert!(check(here + 30_001).is_err());
+        assert!(check(current_ms).is_ok());
+        assert!(check(current_ms + 30_000).is_ok(), "clocks of machines differ a little");
+        assert!(check(current_ms + 30_001).is_err());
     });
 }
 

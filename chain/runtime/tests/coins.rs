@@ -2,11 +2,10 @@
 
 mod common;
 #[allow(dead_code, reason = "the pallets' tests use the rest")]
-#[path = "../../mock/src/dice.rs"]
-mod dice;
+#[path = "../../mock/src/rng.rs"]
+mod rng;
 
 use common::started;
-use dice::Dice;
 use frame_support::traits::{
     fungible::{Balanced, InspectHold, Mutate, MutateHold, Unbalanced, UnbalancedHold},
     tokens::{Fortitude, Precision, Preservation, Provenance, Restriction},
@@ -15,6 +14,7 @@ use frame_support::traits::{
 use gantry_runtime::{
     coins::Coins, genesis, AccountId, Balance, Balances, RuntimeHoldReason, System, EXISTENTIAL_DEPOSIT, GTY,
 };
+use rng::SplitMix64;
 use sp_keyring::Sr25519Keyring;
 use sp_runtime::StateVersion;
 
@@ -43,32 +43,31 @@ fn accounts() -> [AccountId; 4] {
 }
 
 /// Amounts about the limits that matter, and any others.
-fn amount(dice: &mut Dice) -> Balance {
-    let near =
-        dice.pick(&[0, 1, EXISTENTIAL_DEPOSIT - 1, EXISTENTIAL_DEPOSIT, EXISTENTIAL_DEPOSIT + 1, GTY, 100 * GTY]);
-    match dice.below(12) {
+fn amount(rng: &mut SplitMix64) -> Balance {
+    let near = rng.pick(&[0, 1, EXISTENTIAL_DEPOSIT - 1, EXISTENTIAL_DEPOSIT, EXISTENTIAL_DEPOSIT + 1, GTY, 100 * GTY]);
+    match rng.below(12) {
         0 => Balance::MAX - near,
-        1 => Balance::from(dice.roll()) * GTY,
-        2..=4 => Balance::from(dice.roll()) % (3 * GTY),
+        1 => Balance::from(rng.next_u64()) * GTY,
+        2..=4 => Balance::from(rng.next_u64()) % (3 * GTY),
         _ => near,
     }
 }
 
 /// Does something to some account, and tells what came of it.
-fn step<L: Fungible>(dice: &mut Dice) -> String {
-    let who = dice.pick(&accounts());
-    let other = dice.pick(&accounts());
-    let reason = dice.pick(&REASONS);
-    let precision = dice.pick(&[Precision::Exact, Precision::BestEffort]);
-    let preservation = dice.pick(&[Preservation::Preserve, Preservation::Protect, Preservation::Expendable]);
-    let force = dice.pick(&[Fortitude::Polite, Fortitude::Force]);
-    let mut amount = amount(dice);
+fn step<L: Fungible>(rng: &mut SplitMix64) -> String {
+    let who = rng.pick(&accounts());
+    let other = rng.pick(&accounts());
+    let reason = rng.pick(&REASONS);
+    let precision = rng.pick(&[Precision::Exact, Precision::BestEffort]);
+    let preservation = rng.pick(&[Preservation::Preserve, Preservation::Protect, Preservation::Expendable]);
+    let force = rng.pick(&[Fortitude::Polite, Fortitude::Force]);
+    let mut amount = amount(rng);
     // What is there, or nearly: else hardly anything of an account could ever be taken.
-    if dice.one_in(3) {
-        let there = if dice.one_in(2) { L::balance(&who) } else { L::balance_on_hold(&reason, &who) };
-        amount = there.saturating_sub(amount % (2 * EXISTENTIAL_DEPOSIT));
+    if rng.one_in(3) {
+        let present = if rng.one_in(2) { L::balance(&who) } else { L::balance_on_hold(&reason, &who) };
+        amount = present.saturating_sub(amount % (2 * EXISTENTIAL_DEPOSIT));
     }
-    match dice.below(16) {
+    match rng.below(16) {
         0 | 1 => format!("credit {:?}", L::increase_balance(&who, amount, precision)),
         2 | 3 => format!("debit {:?}", L::decrease_balance(&who, amount, precision, preservation, force)),
         4 => format!("can debit {:?}", L::can_withdraw(&who, amount)),
@@ -83,7 +82,7 @@ fn step<L: Fungible>(dice: &mut Dice) -> String {
         11 => format!("set on hold {:?}", L::set_balance_on_hold(&reason, &who, amount)),
         12 => format!("burn held {:?}", L::burn_held(&reason, &who, amount, precision, force)),
         13 => {
-            let mode = dice.pick(&[Restriction::Free, Restriction::OnHold]);
+            let mode = rng.pick(&[Restriction::Free, Restriction::OnHold]);
             format!("transfer held {:?}", L::transfer_on_hold(&reason, &who, &other, amount, precision, mode, force))
         }
         14 if System::providers(&who) > 0 => {
@@ -91,7 +90,7 @@ fn step<L: Fungible>(dice: &mut Dice) -> String {
             Balances::set_lock(*b"a lock  ", &who, amount % at_most, WithdrawReasons::all());
             "lock".into()
         }
-        _ => match dice.below(6) {
+        _ => match rng.below(6) {
             0 => format!("provide {:?}", System::inc_providers(&who)),
             1 => format!("provide less {:?}", System::dec_providers(&who)),
             2 => format!("use {:?}", System::inc_consumers(&who)),
@@ -111,11 +110,11 @@ fn step<L: Fungible>(dice: &mut Dice) -> String {
 /// What came of each step, with the state and the number of events after it.
 fn history<L: Fungible>(seed: u64) -> Vec<(String, Vec<u8>, u32)> {
     started(genesis::DEVELOPMENT).execute_with(|| {
-        let mut dice = Dice(seed);
+        let mut rng = SplitMix64(seed);
         let mut next = || {
             // What accounts are credited with here was never issued.
             <Balances as Unbalanced<_>>::set_total_issuance(Balance::MAX);
-            (step::<L>(&mut dice), sp_io::storage::root(StateVersion::V1), System::event_count())
+            (step::<L>(&mut rng), sp_io::storage::root(StateVersion::V1), System::event_count())
         };
         (0..STEPS).map(|_| next()).collect()
     })

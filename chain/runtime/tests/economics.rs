@@ -10,8 +10,8 @@ mod economics {
     pub mod judges;
     pub mod market;
     pub mod replicas;
+    pub mod setup;
     pub mod strategies;
-    pub mod world;
 }
 
 use std::{
@@ -23,7 +23,7 @@ use std::{
     thread,
 };
 
-use economics::{judges::*, market::*, replicas::*, strategies::*, world::*};
+use economics::{judges::*, market::*, replicas::*, setup::*, strategies::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 

@@ -26,13 +26,15 @@ use frame_support::{
 use gantry_runtime::{Balances, Runtime, RuntimeCall, GTY};
 use sequences::{
     actions::ACTIONS,
+    chain,
     checks::{check_answer, check_state},
-    dice::Dice,
     explain, input,
     input::Step,
-    mutations, run,
+    mutations,
+    rng::SplitMix64,
+    run,
     shrinking::shrink,
-    world, Tally,
+    Tally,
 };
 use sp_runtime::DispatchError;
 
@@ -77,8 +79,8 @@ fn the_table_has_every_call_of_our_pallets() {
 
 #[test]
 fn text_and_bytes_say_the_same() {
-    let mut dice = Dice(1);
-    let steps: Vec<_> = (0..input::MAX_STEPS).map(|_| mutations::random_step(&mut dice)).collect();
+    let mut rng = SplitMix64(1);
+    let steps: Vec<_> = (0..input::MAX_STEPS).map(|_| mutations::random_step(&mut rng)).collect();
     assert_eq!(input::decode(&input::encode(&steps)), steps);
     assert_eq!(input::parse(&input::print(&steps)).as_ref(), Ok(&steps));
     assert!(input::parse("Tasks.unknown").is_err() && input::parse("Tasks.submit 256").is_err());
@@ -101,16 +103,16 @@ fn every_seed_is_sound_and_every_action_succeeds_in_one() {
 #[test]
 fn a_broken_invariant_is_noticed() {
     let after = |breaks: fn()| {
-        world::start().execute_with(|| {
+        chain::start().execute_with(|| {
             let issued = Balances::total_issuance();
             breaks();
             check_state(issued)
         })
     };
     assert_eq!(after(|| ()), Ok(()));
-    let minted = after(|| assert!(Balances::mint_into(&world::account(world::TENANT), GTY).is_ok()));
+    let minted = after(|| assert!(Balances::mint_into(&chain::account(chain::TENANT), GTY).is_ok()));
     assert!(minted.is_err_and(|what| what.starts_with("COINS-1")));
-    let lost = after(|| frame_system::Account::<Runtime>::remove(world::account(world::ANYONE)));
+    let lost = after(|| frame_system::Account::<Runtime>::remove(chain::account(chain::ANYONE)));
     assert!(lost.is_err_and(|what| what.starts_with("COINS-2")));
     let unlisted = after(|| drop(pallet_gantry_hosts::HostsByProvider::<Runtime>::clear(u32::MAX, None)));
     assert!(unlisted.is_err_and(|what| what.starts_with("hosts: HOST-1")));
@@ -156,9 +158,9 @@ fn no_mutation_of_a_seed_breaks_anything() {
                     if enough || failing.lock().unwrap().is_some() {
                         break;
                     }
-                    let mut dice = Dice(number);
-                    let mut steps = mutations::cross(&dice.pick(&seeds), &dice.pick(&seeds), &mut dice);
-                    mutations::mutate(&mut steps, &mut dice);
+                    let mut rng = SplitMix64(number);
+                    let mut steps = mutations::cross(&rng.pick(&seeds), &rng.pick(&seeds), &mut rng);
+                    mutations::mutate(&mut steps, &mut rng);
                     if run(&steps, &mut own, None).is_err_and(|failure| failure.known().is_none()) {
                         *failing.lock().unwrap() = Some(steps);
                     }

@@ -10,7 +10,7 @@ use gantry_primitives::{
 use gantry_runtime::{AccountId, Balance, Hosts, Leases, Runtime, Tasks, GTY};
 use pallet_gantry_verification::{Challenges, Disputes};
 
-use super::{choices::Choices, subjects::*, world::*};
+use super::{chain::*, choices::Choices, subjects::*};
 
 /// The salt of all commitments.
 pub const SALT: [u8; 32] = [7; 32];

@@ -31,8 +31,8 @@ impl Choices {
     }
 
     /// One of several; the first is the ordinary one.
-    pub fn pick<T: Clone>(&mut self, of: &[T]) -> T {
-        of[usize::from(self.byte()) % of.len()].clone()
+    pub fn pick<T: Clone>(&mut self, options: &[T]) -> T {
+        options[usize::from(self.byte()) % options.len()].clone()
     }
 
     /// The next byte as eight flags, the lowest bit first.
@@ -42,9 +42,9 @@ impl Choices {
     }
 
     /// One of what suits; none where nothing does, or where the choice is unusual.
-    pub fn suitable<T: Clone>(&mut self, of: &[T]) -> Option<T> {
+    pub fn suitable<T: Clone>(&mut self, options: &[T]) -> Option<T> {
         let byte = self.byte();
-        (byte < UNUSUAL && !of.is_empty()).then(|| of[usize::from(byte) % of.len()].clone())
+        (byte < UNUSUAL && !options.is_empty()).then(|| options[usize::from(byte) % options.len()].clone())
     }
 
     /// The ordinary value, unless the choice is unusual: then what `other` makes of its number.

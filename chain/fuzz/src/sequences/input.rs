@@ -60,9 +60,9 @@ pub fn parse(text: &str) -> Result<Vec<Step>, String> {
         let action = ACTIONS.iter().position(|action| action.name == name);
         let action = action.ok_or_else(|| format!("line {number}: there is no action {name}"))?;
         let mut arguments = [0; ARGUMENTS];
-        for (place, word) in words.enumerate() {
+        for (position, word) in words.enumerate() {
             let byte = word.parse().map_err(|_| format!("line {number}: {word} is not a byte"))?;
-            *arguments.get_mut(place).ok_or_else(|| format!("line {number}: too many arguments"))? = byte;
+            *arguments.get_mut(position).ok_or_else(|| format!("line {number}: too many arguments"))? = byte;
         }
         steps.push(Step { action: action as u8, arguments });
     }

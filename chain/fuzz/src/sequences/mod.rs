@@ -1,24 +1,24 @@
 //! Sequences of calls on the real runtime. After each step every invariant of every pallet holds, no coin was made or
 //! lost, and a call that is free of charge was accepted. docs/testing.md says how it is run.
 //!
-//! `input.rs` has the forms of an input, `actions/` the table of what a step may do, `choices.rs`, `subjects.rs` and
-//! `arguments.rs` how the bytes of a step choose whom and what it is about, `world.rs` the chain that it happens on,
-//! `checks.rs` what must be true, `mutations.rs` how inputs are changed, and `shrinking.rs` how a failing one is made
-//! shorter.
+//! `input.rs` encodes and decodes inputs, `actions/` contains the table of actions, `choices.rs`, `subjects.rs` and
+//! `arguments.rs` choose the caller, the subject and the arguments of a step from its bytes, `chain.rs` contains the
+//! chain, `checks.rs` the conditions that must hold, `mutations.rs` the mutations of inputs, and `shrinking.rs`
+//! shortens a failing input.
 //!
 //! The fuzzer (chain/fuzz) and a test of the runtime (chain/runtime/tests/sequences.rs) include this module.
 
 pub mod actions;
 mod arguments;
+pub mod chain;
 pub mod checks;
 mod choices;
-#[path = "../../../mock/src/dice.rs"]
-pub mod dice;
 pub mod input;
 pub mod mutations;
+#[path = "../../../mock/src/rng.rs"]
+pub mod rng;
 pub mod shrinking;
 mod subjects;
-pub mod world;
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ use gantry_runtime::{Balances, System};
 use sp_io::TestExternalities;
 use sp_runtime::traits::Dispatchable;
 
-use actions::{Deed, ACTIONS};
+use actions::{Operation, ACTIONS};
 use choices::Choices;
 use input::Step;
 
@@ -98,21 +98,21 @@ impl Tally {
     }
 }
 
-/// What is told of a step.
-pub enum Told<'a> {
+/// An event of a step.
+pub enum StepEvent<'a> {
     /// What it does, before it is done.
     Begins(&'a Step, String),
     /// Why its call was refused.
     Refused(String),
 }
 
-type Listener<'a> = Option<&'a mut dyn FnMut(Told)>;
+type Listener<'a> = Option<&'a mut dyn FnMut(StepEvent)>;
 
-/// Runs an input on a chain of its own. `listener` is told of each step.
+/// Runs an input on a new chain. `listener` receives the events of each step.
 pub fn run(steps: &[Step], tally: &mut Tally, mut listener: Listener) -> Result<(), Failure> {
-    let mut chain = world::start();
-    for (place, step) in steps.iter().enumerate() {
-        let failure = |what: String| Failure { step: place, what };
+    let mut chain = chain::start();
+    for (position, step) in steps.iter().enumerate() {
+        let failure = |what: String| Failure { step: position, what };
         let done = catch_unwind(AssertUnwindSafe(|| perform(&mut chain, step, &mut listener)));
         let answer = done.unwrap_or_else(|panic| Err(format!("PANIC: {}", message_of(panic.as_ref()))));
         tally.count(step.name(), answer.map_err(failure)?);
@@ -122,33 +122,33 @@ pub fn run(steps: &[Step], tally: &mut Tally, mut listener: Listener) -> Result<
 
 /// Performs a step and checks everything. Returns whether it succeeded.
 fn perform(chain: &mut TestExternalities, step: &Step, listener: &mut Listener) -> Result<bool, String> {
-    let mut tell = |told: Told| {
+    let mut notify = |event: StepEvent| {
         if let Some(listener) = listener {
-            listener(told);
+            listener(event);
         }
     };
     let mut is_block = false;
     let succeeded = chain.execute_with(|| {
         let issued = Balances::total_issuance();
         let succeeded = match (ACTIONS[usize::from(step.action)].make)(&mut Choices::new(step.arguments)) {
-            Deed::Call(call, origin) => {
-                tell(Told::Begins(step, format!("{call:?} by {:?}", origin.caller)));
+            Operation::Call(call, origin) => {
+                notify(StepEvent::Begins(step, format!("{call:?} by {:?}", origin.caller)));
                 let free = call.is_feeless(&origin);
                 let answer = call.clone().dispatch(origin);
                 if let Err(refused) = &answer {
-                    tell(Told::Refused(format!("{:?}", refused.error)));
+                    notify(StepEvent::Refused(format!("{:?}", refused.error)));
                 }
                 checks::check_answer(&call, free, &answer)?;
                 answer.is_ok()
             }
-            Deed::Block(pass) => {
-                tell(Told::Begins(step, format!("{pass:?}")));
-                pass.apply();
+            Operation::Block(next_block) => {
+                notify(StepEvent::Begins(step, format!("{pass:?}")));
+                next_block.apply();
                 is_block = true;
                 true
             }
         };
-        // The runtime takes back whatever a refused call did.
+        // The runtime reverts a refused call.
         if succeeded {
             checks::check_state(issued)?;
             System::reset_events();
@@ -171,9 +171,9 @@ fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
 /// An input as text in which each step is followed by what it does, and its end by whether it failed.
 pub fn explain(steps: &[Step]) -> String {
     let mut text = String::new();
-    let mut listener = |told: Told| match told {
-        Told::Begins(step, what) => text.push_str(&format!("{step}\n    # {what}\n")),
-        Told::Refused(why) => text.push_str(&format!("    # refused: {why}\n")),
+    let mut listener = |event: StepEvent| match event {
+        StepEvent::Begins(step, what) => text.push_str(&format!("{step}\n    # {what}\n")),
+        StepEvent::Refused(why) => text.push_str(&format!("    # refused: {why}\n")),
     };
     match run(steps, &mut Tally::default(), Some(&mut listener)) {
         Ok(()) => text.push_str("# Nothing failed.\n"),

@@ -33,13 +33,13 @@ pub fn shrink(steps: &[Step], limit: Duration) -> Option<(Vec<Step>, Failure)> {
         // Single steps are tried again until none of them can be removed.
         size = if size == 1 && removed { 1 } else { size / 2 };
     }
-    for place in 0..best.len() {
-        for argument in 0..best[place].arguments.len() {
-            if best[place].arguments[argument] != 0 && begin.elapsed() < limit {
+    for position in 0..best.len() {
+        for argument in 0..best[position].arguments.len() {
+            if best[position].arguments[argument] != 0 && begin.elapsed() < limit {
                 let mut candidate = best.clone();
-                candidate[place].arguments[argument] = 0;
+                candidate[position].arguments[argument] = 0;
                 try_instead(&mut best, candidate);
-                if place >= best.len() {
+                if position >= best.len() {
                     return Some((best, failure));
                 }
             }

@@ -8,7 +8,7 @@ use gantry_runtime::{AccountId, Hosts, Runtime, RuntimeOrigin, Tasks};
 use pallet_gantry_tasks as tasks;
 use pallet_gantry_verification::{Challenges, Disputes, Results};
 
-use super::{choices::Choices, world::*};
+use super::{chain::*, choices::Choices};
 
 /// Any account.
 pub fn anyone(choices: &mut Choices) -> RuntimeOrigin {

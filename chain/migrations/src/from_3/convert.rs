@@ -87,7 +87,7 @@ fn spec(old: TaskSpec) -> now::TaskSpec {
     }
 }
 
-/// What tasks that were submitted together share.
+/// The record that tasks submitted together share.
 pub(super) fn spec_record(old: SpecRecord) -> now::SpecRecord {
     now::SpecRecord {
         tenant: old.tenant,
@@ -157,8 +157,8 @@ fn lease(old: Lease, fee_ppm: u32) -> now::Lease {
     }
 }
 
-/// A task. Release 3 counted attempts that came to nothing and did not store whose they were, so the count begins anew.
-/// Notices of preemption are void, because release 3 did not store where the waiting task was to be placed.
+/// A task. Release 3 counted failed attempts and did not store their hosts, so the count starts again. Preemption
+/// notices are void, because release 3 did not store the placement of the queued task.
 pub(super) fn task(old: TaskRecord, fee_ppm: u32) -> now::TaskRecord {
     now::TaskRecord {
         first: old.first,

@@ -300,14 +300,14 @@ fn migrate(share: Weight, block_ms: u64) -> u32 {
 fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
     for seed in 0..16 {
         chain().execute_with(|| {
-            let mut dice = Dice(seed);
-            history(&mut dice, 500);
+            let mut rng = SplitMix64(seed);
+            history(&mut rng, 500);
             for number in 100..106 {
                 let _ = Hosts::heartbeat(by_host(number));
             }
             (0..pallet_gantry_tasks::NextTaskId::<Test>::get()).filter(|task| task % 3 == 0).for_each(open_dispute);
             for number in 100..106 {
-                let at = dice.below(2).eq(&0).then(Hosts::now);
+                let at = rng.below(2).eq(&0).then(Hosts::now);
                 let challenges = now::HostChallenges { by_verifier_at: at, ..Default::default() };
                 Challenged::insert(gantry_mock::host(number), challenges);
             }
@@ -317,7 +317,7 @@ fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
             let expected = state();
             downgrade();
             assert_ne!(state(), expected);
-            migrate(weights::largest_item().saturating_mul(1 + dice.below(20)), 0);
+            migrate(weights::largest_item().saturating_mul(1 + rng.below(20)), 0);
             assert!(state() == expected, "seed {seed}: each record is what this release would have stored");
             check_everything();
         });
@@ -327,7 +327,7 @@ fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
 #[test]
 fn a_step_asks_for_the_weight_of_the_heaviest_item_and_progresses_with_it() {
     chain().execute_with(|| {
-        history(&mut Dice(1), 100);
+        history(&mut SplitMix64(1), 100);
         downgrade();
         let required = weights::largest_item();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
@@ -342,7 +342,7 @@ fn a_step_asks_for_the_weight_of_the_heaviest_item_and_progresses_with_it() {
 #[test]
 fn a_migrated_chain_is_not_migrated_again() {
     chain().execute_with(|| {
-        history(&mut Dice(2), 100);
+        history(&mut SplitMix64(2), 100);
         let before = state();
         assert_eq!(migrate(PLENTY, 0), 1);
         assert!(state() == before);
@@ -424,7 +424,7 @@ fn a_migrated_host_does_not_answer_challenges() {
 fn open_leases_keep_the_fee_of_the_chain_that_is_upgraded_up_to_its_bound() {
     for (before, after) in [(20_000, 20_000), (1_000_000, now::fees::MAX_FEE_PPM)] {
         chain().execute_with(|| {
-            history(&mut Dice(3), 100);
+            history(&mut SplitMix64(3), 100);
             downgrade();
             store_old_billing_params(before);
             migrate(PLENTY, 0);
@@ -466,7 +466,7 @@ fn the_checks_of_try_runtime_hold_unless_a_record_cannot_be_read() {
     type Migration = From3<Test, Disputes, Challenged, Compared>;
     for broken in [false, true] {
         chain().execute_with(|| {
-            history(&mut Dice(3), 200);
+            history(&mut SplitMix64(3), 200);
             for number in 100..106 {
                 let _ = Hosts::heartbeat(by_host(number));
             }

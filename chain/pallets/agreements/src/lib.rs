@@ -135,7 +135,7 @@ pub mod pallet {
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
-    /// Why coins are held.
+    /// The reasons for which the pallet holds coins.
     #[pallet::composite_enum]
     pub enum HoldReason {
         /// The storage of an offer.
@@ -173,7 +173,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
@@ -361,7 +361,7 @@ pub mod pallet {
         ParamsChanged,
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// There is no such offer: it ended, or never was.

@@ -1,7 +1,7 @@
 //! A runtime with this pallet only. `World` replaces its hosts and tasks.
 
 use frame_support::{dispatch::DispatchResult, parameter_types, traits::fungible::InspectHold, traits::Hooks};
-pub use gantry_mock::{account, bytes, coins, Dice, GTY};
+pub use gantry_mock::{account, bytes, coins, SplitMix64, GTY};
 use gantry_primitives::*;
 use sp_runtime::DispatchError;
 use std::{cell::RefCell, collections::BTreeMap};

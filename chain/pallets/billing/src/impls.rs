@@ -1,4 +1,4 @@
-//! What other pallets ask of this one.
+//! Functions for other pallets.
 
 use frame_support::traits::{
     fungible::{Inspect, InspectHold},
@@ -20,8 +20,8 @@ impl<T: Config> Pallet<T> {
         CurrentParams::<T>::get()
     }
 
-    /// What could be held of `tenant` now. The existential deposit always stays free, so that an account that can be
-    /// paid can still be paid after a hold.
+    /// Returns the amount that can be held of `tenant` now. The existential deposit always stays free, so that an
+    /// account that can receive payments can still do so after a hold.
     pub fn holdable(tenant: &AccountId) -> Balance {
         if T::Currency::hold_available(&HoldReason::Escrow.into(), tenant) {
             T::Currency::reducible_balance(tenant, Preservation::Preserve, Fortitude::Force)
@@ -35,7 +35,7 @@ impl<T: Config> Pallet<T> {
         amount <= Self::holdable(tenant)
     }
 
-    /// What is held of `tenant` for open escrows.
+    /// Returns the amount on hold of `tenant` for open escrows.
     pub fn held(tenant: &AccountId) -> Balance {
         T::Currency::balance_on_hold(&HoldReason::Escrow.into(), tenant)
     }

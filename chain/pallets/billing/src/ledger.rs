@@ -1,4 +1,4 @@
-//! The coins that one extrinsic moves, however many leases it touches: gathered in memory, moved once.
+//! The movements of coins of one extrinsic, for any number of leases: collected in memory, applied once.
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -16,39 +16,38 @@ use gantry_primitives::{AccountId, Balance, Escrow, Fee, Settlement};
 
 use crate::{Config, Error, HoldReason, Pallet, Payees, TotalEscrowed};
 
-/// What is to be held of, paid by and given back to tenants when [`Ledger::commit`] is called. Dropped without it,
-/// nothing moves.
+/// Holds, payments and releases of tenants that [`Ledger::commit`] applies. If it is dropped, no coins move.
 ///
-/// It comes to what each movement by itself would come to, in the order they were made; only what a tenant receives
-/// as a provider cannot be held in the same extrinsic.
+/// The result equals that of the single movements in their order, except that coins which a tenant receives as a
+/// provider cannot be held in the same extrinsic.
 pub struct Ledger<T> {
-    tenants: BTreeMap<AccountId, Sheet>,
-    /// Who can be credited with any amount when this is committed.
+    tenants: BTreeMap<AccountId, Movements>,
+    /// Accounts that can be credited with any amount at the commit.
     creditable: BTreeSet<AccountId>,
-    /// The first payment to each account without the existential deposit: (tenant, receiver). It is made before all
-    /// others.
+    /// The first payment to each account that does not have the existential deposit: (tenant, receiver). These are made
+    /// before all others.
     openings: Vec<(AccountId, AccountId)>,
     _config: PhantomData<T>,
 }
 
 /// The movements of one tenant.
 #[derive(Default)]
-struct Sheet {
+struct Movements {
     held: Balance,
     released: Balance,
-    /// What else could be held; known from the first hold on.
+    /// The amount that can be held in addition. Computed at the first hold.
     available: Option<Balance>,
     payments: Vec<(AccountId, Balance)>,
 }
 
-impl Sheet {
-    /// The sum of all payments; None where it overflows.
+impl Movements {
+    /// Returns the sum of all payments. None on overflow.
     fn paid(&self) -> Option<Balance> {
         self.payments.iter().try_fold(0, |sum: Balance, (_, amount)| sum.checked_add(*amount))
     }
 
-    /// What is released beyond what is held anew.
-    fn given_back(&self) -> Balance {
+    /// Returns the amount that is released beyond new holds.
+    fn net_release(&self) -> Balance {
         self.released.saturating_sub(self.held)
     }
 }
@@ -60,35 +59,35 @@ impl<T> Default for Ledger<T> {
 }
 
 impl<T: Config> Ledger<T> {
-    /// Holds `amount` of `tenant` for escrows, or `TenantCannotPay`.
+    /// Holds `amount` of `tenant` for escrows. Fails with `TenantCannotPay`.
     pub fn hold(&mut self, tenant: &AccountId, amount: Balance) -> DispatchResult {
         if amount == 0 {
             return Ok(());
         }
-        let sheet = self.sheet(tenant);
-        let available = match sheet.available {
+        let movements = self.movements_of(tenant);
+        let available = match movements.available {
             Some(available) => available,
-            None => Pallet::<T>::holdable(tenant).saturating_add(sheet.released),
+            None => Pallet::<T>::holdable(tenant).saturating_add(movements.released),
         };
         let rest = available.checked_sub(amount).ok_or(Error::<T>::TenantCannotPay)?;
-        sheet.available = Some(rest);
-        sheet.held = sheet.held.checked_add(amount).ok_or(Error::<T>::Overflow)?;
+        movements.available = Some(rest);
+        movements.held = movements.held.checked_add(amount).ok_or(Error::<T>::Overflow)?;
         Ok(())
     }
 
-    /// Gives `amount` of what is held for escrows back to `tenant`.
+    /// Releases `amount` of the coins of `tenant` that are on hold for escrows.
     pub fn release(&mut self, tenant: &AccountId, amount: Balance) {
         if amount == 0 {
             return;
         }
-        let sheet = self.sheet(tenant);
-        sheet.released = sheet.released.saturating_add(amount);
-        sheet.available = sheet.available.map(|available| available.saturating_add(amount));
+        let movements = self.movements_of(tenant);
+        movements.released = movements.released.saturating_add(amount);
+        movements.available = movements.available.map(|available| available.saturating_add(amount));
     }
 
-    /// Pays `amount` of what is held of `tenant` to `to`. Returns what is paid: all of it, or nothing where `to`
-    /// cannot be credited with it (less than the existential deposit, to an account that does not exist). Then it
-    /// stays with the tenant, so that no close can be blocked and no coin is lost.
+    /// Pays `amount` of the coins on hold of `tenant` to `to`. Returns the paid amount: all of it, or 0 if `to` cannot
+    /// be credited (with less than the existential deposit, if the account does not exist). Then it stays with the
+    /// tenant, so that no closing can be blocked and no coin is lost.
     pub fn pay(&mut self, tenant: &AccountId, to: &AccountId, amount: Balance) -> Balance {
         if amount == 0 {
             return 0;
@@ -102,11 +101,11 @@ impl<T: Config> Ledger<T> {
             }
             self.creditable.insert(to.clone());
         }
-        let sheet = self.sheet(tenant);
-        match sheet.payments.iter_mut().find(|(receiver, _)| receiver == to) {
-            // Cannot overflow: what is paid was held, and all coins together fit.
+        let movements = self.movements_of(tenant);
+        match movements.payments.iter_mut().find(|(receiver, _)| receiver == to) {
+            // Cannot overflow: payments were on hold, and the total issuance fits its type.
             Some((_, sum)) => *sum = sum.saturating_add(amount),
-            None => sheet.payments.push((to.clone(), amount)),
+            None => movements.payments.push((to.clone(), amount)),
         }
         amount
     }
@@ -116,15 +115,15 @@ impl<T: Config> Ledger<T> {
         self.creditable.contains(to) || can_deposit::<T>(to, amount)
     }
 
-    /// Whether all of `due` could be paid out of an escrow: its provider and the treasury could be credited.
+    /// Whether all of `due` can be paid out of an escrow: its provider and the treasury can be credited.
     pub fn can_pay_due(&self, payees: &Payees, escrow: &Escrow, due: Balance) -> bool {
         let (share, Fee { treasury, .. }) = escrow.divide(due, payees.settler_ppm());
         (share == 0 || self.can_credit(&payees.provider, share))
             && (treasury == 0 || self.can_credit(&Pallet::<T>::treasury(), treasury))
     }
 
-    /// Pays a fee to scheduler, settler and treasury. A share that nobody can be credited with goes to the treasury.
-    /// Returns what was paid.
+    /// Pays a fee to scheduler, settler and treasury. The share of an account that cannot be credited goes to the
+    /// treasury. Returns the fee as it was paid.
     pub fn pay_fee(&mut self, tenant: &AccountId, payees: &Payees, due: Fee) -> Fee {
         let scheduler = payees.scheduler.as_ref().map_or(0, |who| self.pay(tenant, who, due.scheduler));
         let settler = payees.settler_account().map_or(0, |who| self.pay(tenant, who, due.settler));
@@ -150,8 +149,8 @@ impl<T: Config> Ledger<T> {
         (share, fee)
     }
 
-    /// Pays `due` by the fee of an escrow, which the caller updates. Returns the provider's share and the fee, as they were
-    /// paid.
+    /// Divides `due` by the fee of an escrow, and pays the parts. The caller updates the escrow. Returns the provider's
+    /// share and the fee, as they were paid.
     pub(crate) fn pay_divided(
         &mut self,
         tenant: &AccountId,
@@ -165,16 +164,17 @@ impl<T: Config> Ledger<T> {
         (share, fee)
     }
 
-    /// Pays what a stopped escrow owes and gives the rest back to the tenant. Nothing happens to a closed one.
+    /// Pays the amount owed by a stopped escrow and releases the rest to the tenant. Does nothing if the escrow is
+    /// closed.
     pub fn close(&mut self, tenant: &AccountId, payees: &Payees, escrow: &mut Escrow) -> Settlement {
-        let (settlement, refunded) = self.carry_on(tenant, payees, escrow);
+        let (settlement, refunded) = self.roll_over(tenant, payees, escrow);
         self.release(tenant, refunded);
         Settlement { refunded, ..settlement }
     }
 
-    /// Pays what a stopped escrow owes, and closes it. Returns besides what is left of it: it stays held, as the deposit
-    /// of the escrow by which this one goes on.
-    pub fn carry_on(&mut self, tenant: &AccountId, payees: &Payees, escrow: &mut Escrow) -> (Settlement, Balance) {
+    /// Pays the amount owed by a stopped escrow, and closes it. Returns the settlement, and the rest: it stays on hold
+    /// as the deposit of the escrow that continues this one.
+    pub fn roll_over(&mut self, tenant: &AccountId, payees: &Payees, escrow: &mut Escrow) -> (Settlement, Balance) {
         if escrow.open {
             let due = escrow.accrued.saturating_sub(escrow.paid);
             self.pay_due(tenant, payees, escrow, due);
@@ -184,39 +184,39 @@ impl<T: Config> Ledger<T> {
         (Settlement { paid, fee, scheduler_fee, settler_fee, refunded: 0 }, left)
     }
 
-    /// Moves the coins. The hold of a tenant changes once for all its payments, which come to the same as a
-    /// `transfer_on_hold` for each, with the same events: a transfer would read and write the tenant's account and its
-    /// holds anew for each receiver.
+    /// Applies the movements. The hold of a tenant changes once for all its payments. This equals a `transfer_on_hold`
+    /// for each payment, with the same events; that would read and write the tenant's account and its holds for each
+    /// receiver.
     pub fn commit(self) -> DispatchResult {
         let reason = HoldReason::Escrow.into();
         let (mut added, mut removed): (Balance, Balance) = (0, 0);
-        for (tenant, sheet) in &self.tenants {
-            let more = sheet.held.saturating_sub(sheet.released);
+        for (tenant, movements) in &self.tenants {
+            let more = movements.held.saturating_sub(movements.released);
             if more > 0 {
                 T::Currency::hold(&reason, tenant, more).map_err(|_| Error::<T>::TenantCannotPay)?;
             }
-            let paid = sheet.paid().ok_or(Error::<T>::Overflow)?;
-            let out = paid.checked_add(sheet.given_back()).ok_or(Error::<T>::Overflow)?;
+            let paid = movements.paid().ok_or(Error::<T>::Overflow)?;
+            let out = paid.checked_add(movements.net_release()).ok_or(Error::<T>::Overflow)?;
             if out > 0 {
                 T::Currency::decrease_balance_on_hold(&reason, tenant, out, Precision::Exact)?;
             }
-            added = added.checked_add(sheet.held).ok_or(Error::<T>::Overflow)?;
+            added = added.checked_add(movements.held).ok_or(Error::<T>::Overflow)?;
             removed = removed
-                .checked_add(sheet.released)
+                .checked_add(movements.released)
                 .and_then(|sum| sum.checked_add(paid))
                 .ok_or(Error::<T>::Overflow)?;
         }
         let is_opening = |tenant, to| self.openings.iter().any(|(by, opened)| by == tenant && opened == to);
         for opening in [true, false] {
-            for (tenant, sheet) in &self.tenants {
-                for (to, amount) in sheet.payments.iter().filter(|(to, _)| is_opening(tenant, to) == opening) {
+            for (tenant, movements) in &self.tenants {
+                for (to, amount) in movements.payments.iter().filter(|(to, _)| is_opening(tenant, to) == opening) {
                     T::Currency::increase_balance(to, *amount, Precision::Exact)?;
                     T::Currency::done_transfer_on_hold(&reason, tenant, to, *amount);
                 }
             }
         }
-        for (tenant, sheet) in &self.tenants {
-            let less = sheet.given_back();
+        for (tenant, movements) in &self.tenants {
+            let less = movements.net_release();
             if less > 0 {
                 T::Currency::increase_balance(tenant, less, Precision::Exact)?;
                 T::Currency::done_release(&reason, tenant, less);
@@ -232,10 +232,10 @@ impl<T: Config> Ledger<T> {
         Ok(())
     }
 
-    fn sheet(&mut self, tenant: &AccountId) -> &mut Sheet {
-        // Cloned only where there is none, which is once for each tenant.
+    fn movements_of(&mut self, tenant: &AccountId) -> &mut Movements {
+        // The key is cloned only once for each tenant.
         if !self.tenants.contains_key(tenant) {
-            self.tenants.insert(tenant.clone(), Sheet::default());
+            self.tenants.insert(tenant.clone(), Movements::default());
         }
         self.tenants.get_mut(tenant).expect("it was put there if it was not; qed")
     }

@@ -1,8 +1,8 @@
 //! # Billing
 //!
-//! The coins of leases: held on the tenant's own account when a lease opens, paid or given back later. What is owed is
-//! reckoned by `gantry_primitives::escrow`, and each escrow is kept inside its lease; this pallet moves the coins, those
-//! of a whole extrinsic at once, through [`Ledger`].
+//! The coins of leases: they are held on the tenant's own account when a lease opens, and paid or released later.
+//! `gantry_primitives::escrow` computes the amount owed, and each escrow is stored inside its lease; this pallet moves
+//! the coins, all those of an extrinsic at once, through [`Ledger`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -41,10 +41,10 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{AccountId, Balance};
 
-    /// The storage of this pallet is that of this version.
+    /// The version of the storage of this pallet.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-    /// What the pallet needs of its runtime.
+    /// The types that the runtime provides.
     #[pallet::config]
     pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
         /// The coins that are held and paid.
@@ -62,7 +62,7 @@ pub mod pallet {
     #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
-    /// What is held for all open escrows together.
+    /// The total amount on hold for all open escrows.
     #[pallet::storage]
     #[pallet::whitelist_storage]
     pub type TotalEscrowed<T: Config> = StorageValue<_, Balance, ValueQuery>;
@@ -73,10 +73,10 @@ pub mod pallet {
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
-    /// Why coins are held.
+    /// The reasons for which the pallet holds coins.
     #[pallet::composite_enum]
     pub enum HoldReason {
-        /// What leases may come to cost.
+        /// The escrows of leases.
         Escrow,
     }
 
@@ -89,13 +89,13 @@ pub mod pallet {
         }
     }
 
-    /// What the chain starts with.
+    /// The genesis configuration.
     #[pallet::genesis_config]
     #[derive(frame_support::DefaultNoBound)]
     pub struct GenesisConfig<T: Config> {
         /// The amounts and periods.
         pub params: Params,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -108,7 +108,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
@@ -116,7 +116,7 @@ pub mod pallet {
         ParamsChanged,
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// The tenant cannot pay the deposits of its leases.
@@ -139,7 +139,7 @@ pub mod pallet {
 
     #[pallet::call]
     impl<T: Config> Pallet<T> {
-        /// Change the amounts and periods of this pallet. By root or whoever governs the chain.
+        /// Change the amounts and periods of this pallet. By the admin origin.
         #[pallet::call_index(0)]
         #[pallet::weight(T::WeightInfo::set_params())]
         pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {

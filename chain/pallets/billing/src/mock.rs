@@ -1,7 +1,7 @@
 //! A runtime with this pallet only, and accounts and calls for tests.
 
 use frame_support::assert_ok;
-pub use gantry_mock::{account, Dice, ED, GTY};
+pub use gantry_mock::{account, SplitMix64, ED, GTY};
 use gantry_primitives::{AccountId, Balance};
 
 use crate as pallet_gantry_billing;
@@ -33,7 +33,7 @@ pub const SCHEDULER: u8 = 5;
 pub const SETTLER: u8 = 6;
 
 /// Free and held coins together.
-pub fn worth(who: &AccountId) -> Balance {
+pub fn total_balance(who: &AccountId) -> Balance {
     let data = System::account(who).data;
     data.free + data.reserved
 }

@@ -1,4 +1,4 @@
-//! Who is paid out of an escrow besides the treasury.
+//! The accounts that are paid out of an escrow, besides the treasury.
 
 use gantry_primitives::{AccountId, Lease};
 
@@ -12,13 +12,13 @@ pub struct Settler {
 }
 
 impl<T: Config> Pallet<T> {
-    /// The settler of the leases that a call of `who` settles or ends.
+    /// Returns the settler for the leases that a call of `who` settles or ends.
     pub fn settler(who: AccountId) -> Settler {
         Settler { who, share_ppm: Self::params().settler_share_ppm }
     }
 }
 
-/// Who is paid out of the escrow of one lease.
+/// The accounts that are paid out of the escrow of one lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payees {
     pub(crate) provider: AccountId,
@@ -27,9 +27,9 @@ pub struct Payees {
 }
 
 impl Payees {
-    /// The payees of a lease. Its tenant, its provider and its host have no share of its fee: else each party would get a
-    /// part of the fee back by settling its own leases.
-    pub fn of(lease: &Lease, tenant: &AccountId, provider: &AccountId, settler: Option<&Settler>) -> Self {
+    /// Returns the payees of a lease. Its tenant, provider and host have no share of its fee: else each of them would
+    /// get a part of the fee back by settling its own leases.
+    pub fn for_lease(lease: &Lease, tenant: &AccountId, provider: &AccountId, settler: Option<&Settler>) -> Self {
         let is_party = |who: &AccountId| who == tenant || who == provider || *who == lease.host;
         Self {
             provider: provider.clone(),
@@ -38,7 +38,7 @@ impl Payees {
         }
     }
 
-    /// The settler's share in parts per million of the fee.
+    /// Returns the settler's share in parts per million of the fee.
     pub fn settler_ppm(&self) -> u32 {
         self.settler.as_ref().map_or(0, |settler| settler.share_ppm)
     }

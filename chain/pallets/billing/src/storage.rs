@@ -1,11 +1,11 @@
-//! Payments out of what is held for kept data.
+//! Payments out of the coins held for retained data.
 
 use gantry_primitives::{AccountId, Balance, Escrow, Fee};
 
 use crate::{Config, Ledger, Payees};
 
 impl<T: Config> Ledger<T> {
-    /// Pays `due` out of what an escrow holds for storage. Returns the provider's share and the fee, as they were paid.
+    /// Pays `due` out of the storage deposit of an escrow. Returns the provider's share and the fee, as they were paid.
     pub fn pay_storage(
         &mut self,
         tenant: &AccountId,
@@ -18,7 +18,7 @@ impl<T: Config> Ledger<T> {
         (share, fee)
     }
 
-    /// Gives back to the tenant what an escrow still holds for storage. Returns the amount.
+    /// Releases the storage deposit of an escrow to the tenant. Returns the amount.
     pub fn release_storage(&mut self, tenant: &AccountId, escrow: &mut Escrow) -> Balance {
         let left = escrow.storage.take().map_or(0, |storage| storage.held);
         self.release(tenant, left);

@@ -46,7 +46,7 @@ fn what_is_held_stays_on_the_account_of_the_tenant() {
         let escrow = owing(0);
         assert_eq!(Billing::held(&account(TENANT)), escrow.held());
         assert_eq!(TotalEscrowed::<Test>::get(), 2 * GTY);
-        assert_eq!(worth(&account(TENANT)), 10 * GTY);
+        assert_eq!(total_balance(&account(TENANT)), 10 * GTY);
         let mut ledger = Coins::default();
         ledger.release(&account(TENANT), 2 * GTY);
         assert_ok!(ledger.commit());
@@ -91,9 +91,9 @@ fn a_closed_escrow_has_paid_provider_treasury_and_tenant() {
     on_chain(|| {
         let mut escrow = owing(GTY);
         assert_eq!(close(PROVIDER, &mut escrow), settlement(GTY, GTY / 10, GTY));
-        assert_eq!(worth(&account(TENANT)), 9 * GTY);
-        assert_eq!(worth(&account(PROVIDER)), GTY + 9 * GTY / 10);
-        assert_eq!(worth(&Billing::treasury()), ED + GTY / 10);
+        assert_eq!(total_balance(&account(TENANT)), 9 * GTY);
+        assert_eq!(total_balance(&account(PROVIDER)), GTY + 9 * GTY / 10);
+        assert_eq!(total_balance(&Billing::treasury()), ED + GTY / 10);
         assert_eq!((Billing::held(&account(TENANT)), TotalEscrowed::<Test>::get()), (0, 0));
         assert_eq!((escrow.open, escrow.paid, escrow.fee), (false, GTY, GTY / 10));
     });
@@ -121,7 +121,7 @@ fn what_was_paid_before_the_close_is_not_paid_again() {
         assert_ok!(ledger.commit());
         assert_eq!((escrow.held(), Billing::held(&tenant)), (3 * GTY / 2, 3 * GTY / 2));
         assert_eq!(close(PROVIDER, &mut escrow), settlement(GTY, GTY / 10, GTY));
-        assert_eq!(worth(&provider), GTY + 9 * GTY / 10);
+        assert_eq!(total_balance(&provider), GTY + 9 * GTY / 10);
     });
 }
 
@@ -130,7 +130,7 @@ fn a_share_that_the_provider_cannot_be_credited_with_stays_with_the_tenant() {
     on_chain(|| {
         let mut escrow = owing(ED);
         assert_eq!(close(NOBODY, &mut escrow), settlement(ED / 10, ED / 10, 2 * GTY - ED / 10));
-        assert_eq!(worth(&account(NOBODY)), 0);
+        assert_eq!(total_balance(&account(NOBODY)), 0);
     });
 }
 
@@ -149,7 +149,7 @@ fn a_share_that_makes_an_account_is_paid_and_so_are_the_smaller_ones_after_it() 
         ledger.release(&account(TENANT), GTY - 1);
         ledger.release(&account(OTHER_TENANT), GTY - ED - 2);
         assert_ok!(ledger.commit());
-        assert_eq!(worth(&nobody), ED + 3);
+        assert_eq!(total_balance(&nobody), ED + 3);
         assert_eq!(TotalEscrowed::<Test>::get(), 0);
     });
 }
@@ -166,7 +166,7 @@ fn a_provider_whose_coins_are_all_held_is_paid_only_with_what_makes_an_account()
         assert_eq!(close(PROVIDER, &mut escrow).paid, ED / 10, "the fee alone");
         let mut escrow = owing(2 * ED);
         assert_eq!(close(PROVIDER, &mut escrow).paid, 2 * ED);
-        assert_eq!(worth(&provider), GTY + 2 * ED - 2 * ED / 10);
+        assert_eq!(total_balance(&provider), GTY + 2 * ED - 2 * ED / 10);
     });
 }
 
@@ -179,7 +179,11 @@ fn a_fee_that_an_empty_treasury_cannot_be_credited_with_stays_with_the_tenant() 
     on_chain_with_treasury(0, || {
         let mut escrow = owing(2 * GTY);
         close(PROVIDER, &mut escrow);
-        assert_eq!(worth(&Billing::treasury()), 2 * GTY / 10, "a fee above the existential deposit opens its account");
+        assert_eq!(
+            total_balance(&Billing::treasury()),
+            2 * GTY / 10,
+            "a fee above the existential deposit opens its account"
+        );
     });
 }
 
@@ -190,17 +194,17 @@ fn locks_on_a_tenants_coins_do_not_keep_a_provider_from_being_paid() {
         let mut escrow = owing(2 * GTY);
         Balances::set_lock(*b"anything", &account(TENANT), 10 * GTY, WithdrawReasons::all());
         assert_eq!(close(PROVIDER, &mut escrow).paid, 2 * GTY);
-        assert_eq!(worth(&account(TENANT)), 8 * GTY);
+        assert_eq!(total_balance(&account(TENANT)), 8 * GTY);
     });
 }
 
 /// Often about the existential deposit, at times more than there is.
-fn any_amount(dice: &mut Dice) -> Balance {
-    match dice.below(4) {
-        0 => Balance::from(dice.below(2 * ED as u64)),
-        1 => ED - 1 + Balance::from(dice.below(3)),
-        2 => Balance::from(dice.below(5 * GTY as u64)),
-        _ => Balance::from(dice.below(3)),
+fn any_amount(rng: &mut SplitMix64) -> Balance {
+    match rng.below(4) {
+        0 => Balance::from(rng.below(2 * ED as u64)),
+        1 => ED - 1 + Balance::from(rng.below(3)),
+        2 => Balance::from(rng.below(5 * GTY as u64)),
+        _ => Balance::from(rng.below(3)),
     }
 }
 
@@ -212,15 +216,15 @@ enum Movement {
 }
 
 fn movements(seed: u64) -> Vec<Movement> {
-    let mut dice = Dice(seed);
+    let mut rng = SplitMix64(seed);
     let receivers = [PROVIDER, NOBODY, 20, 21, 22];
     (0..60)
         .map(|_| {
-            let tenant = account(dice.pick(&[TENANT, OTHER_TENANT]));
-            match dice.below(5) {
-                0 | 1 => Movement::Hold(tenant, any_amount(&mut dice)),
-                2 => Movement::Release(tenant, any_amount(&mut dice)),
-                _ => Movement::Pay(tenant, account(dice.pick(&receivers)), any_amount(&mut dice)),
+            let tenant = account(rng.pick(&[TENANT, OTHER_TENANT]));
+            match rng.below(5) {
+                0 | 1 => Movement::Hold(tenant, any_amount(&mut rng)),
+                2 => Movement::Release(tenant, any_amount(&mut rng)),
+                _ => Movement::Pay(tenant, account(rng.pick(&receivers)), any_amount(&mut rng)),
             }
         })
         .collect()

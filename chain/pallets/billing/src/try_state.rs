@@ -1,4 +1,4 @@
-//! What must always be true of coins that are held. See docs/invariants.md.
+//! The invariants of coins on hold. See docs/invariants.md.
 
 use frame_support::ensure;
 use gantry_primitives::Balance;
@@ -7,8 +7,8 @@ use sp_runtime::TryRuntimeError;
 use crate::{Config, CurrentParams, Pallet, TotalEscrowed};
 
 impl<T: Config> Pallet<T> {
-    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime. That what is held of a tenant is
-    /// what its open escrows hold is for the pallet that keeps the escrows to check.
+    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime. The pallet that stores the escrows
+    /// checks that the amount on hold of a tenant is the sum of its open escrows.
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
         let mut total: Balance = 0;
         for who in frame_system::Account::<T>::iter_keys() {

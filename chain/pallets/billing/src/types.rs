@@ -1,4 +1,4 @@
-//! What governs the billing pallet.
+//! Parameters of the billing pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::ensure;
@@ -17,11 +17,11 @@ use crate::Error;
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// The protocol's part of what leases that are opened from now on pay, in parts per million; at most 100,000.
+    /// The protocol fee of leases that are opened from now on, in parts per million of what they pay; at most 100,000.
     pub fee_ppm: u32,
-    /// What a running lease owes for so many last milliseconds is not paid before it ends.
+    /// The last period in milliseconds whose payment is held back until the lease ends.
     pub held_back_ms: u64,
-    /// What there is for closing a lease whose deposit is used up, from the share of its provider.
+    /// The bounty for closing a lease whose deposit is used up, from the share of its provider.
     pub depletion_bounty: Balance,
     /// The scheduler's share of the fee of leases that it opens from now on, in parts per million of the fee. Both shares
     /// together are at most 500,000.
@@ -43,7 +43,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Whether the chain can work by them; an error for each way in which it cannot.
+    /// Checks the parameters. Fails with the first invalid one.
     pub fn check<T>(&self) -> Result<(), Error<T>> {
         let shares_ppm = self.scheduler_share_ppm.saturating_add(self.settler_share_ppm);
         ensure!(self.fee_ppm <= MAX_FEE_PPM, Error::FeeTooHigh);

@@ -1,4 +1,4 @@
-//! What the calls do: read, ensure, write, emit.
+//! The implementation of the calls.
 
 use codec::Encode;
 use frame_support::{

@@ -87,7 +87,7 @@ pub mod pallet {
     pub struct GenesisConfig<T: Config> {
         /// The periods.
         pub params: Params,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -99,7 +99,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
@@ -121,7 +121,7 @@ pub mod pallet {
         ParamsChanged,
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// No call of this id waits: it was carried out, cancelled, or never was.

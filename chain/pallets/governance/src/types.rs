@@ -4,7 +4,7 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
 
-/// Names a call that the council decided to have carried out.
+/// The id of a call that the council decided to enact.
 pub type EnactmentId = u32;
 
 /// The periods of the pallet.
@@ -24,6 +24,6 @@ pub type EnactmentId = u32;
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// Whole blocks between the decision and what it brings about.
+    /// The number of whole blocks between the decision and its enactment.
     pub delay_blocks: u32,
 }

@@ -1,4 +1,4 @@
-//! Measures what each call costs: on a host with as many devices and as long texts as there may be.
+//! Benchmarks, on a host with the most devices and the longest texts.
 
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
@@ -49,7 +49,7 @@ fn hardware() -> HardwareSpec {
     }
 }
 
-/// As many prices as there may be, of models whose names differ in their last letter.
+/// The most prices, of models whose names differ in the last letter.
 fn ask() -> Ask {
     let price = |number| {
         let mut model = vec![b'm'; 63];
@@ -169,7 +169,7 @@ mod benchmarks {
         {
             let call = Pallet::<T>::free_call(&host, 2, 1).expect("the allowance covers it");
             Pallet::<T>::use_free_call(&host, call, 2, 2).expect("there is room");
-            Pallet::<T>::give_back(&host, 1);
+            Pallet::<T>::refund_free_weight(&host, 1);
         }
         assert_eq!(Pallet::<T>::used_weight(&host), 1);
     }

@@ -1,4 +1,4 @@
-//! What is held for hosts, and what is taken of it.
+//! Bonds of hosts, and slashes.
 
 use alloc::vec::Vec;
 use frame_support::{
@@ -19,12 +19,18 @@ use sp_runtime::traits::Zero;
 use crate::{Config, CurrentParams, Error, Event, HoldReason, Pallet};
 
 impl<T: Config> Pallet<T> {
-    /// Takes from the bond of `host` what `fault` costs where it lasted `duration_ms`, gives it to the treasury, and
-    /// holds the fault against the provider. A bond that falls below half of what it must be suspends the host.
+    /// Slashes the bond of `host` for `fault`, which lasted `duration_ms`, in favour of the treasury, and records the
+    /// fault of the provider. A host with less than half of its required bond is suspended.
     ///
-    /// Returns what was taken: less than the slash table says where the bond is not enough, and nothing where the
-    /// treasury cannot be credited with it. The caller stores the record.
-    pub fn punish(host: &HostId, record: &mut HostRecord, fault: Fault, duration_ms: u64, now: Moment) -> Balance {
+    /// Returns the slashed amount: less than that of the slash table if the bond is too small, and 0 if the treasury
+    /// cannot be credited. The caller stores the record.
+    pub fn slash_for_fault(
+        host: &HostId,
+        record: &mut HostRecord,
+        fault: Fault,
+        duration_ms: u64,
+        now: Moment,
+    ) -> Balance {
         // Neither product overflows: bonds are far below the greatest amount, see `Params::check`.
         let slashed = record.bond_required.saturating_mul(Balance::from(slash_ppm(fault, duration_ms))) / PPM;
         let share_ppm = Self::share_ppm(record);
@@ -34,9 +40,10 @@ impl<T: Config> Pallet<T> {
         taken
     }
 
-    /// Takes up to `amount` of the bond of `host` for a wrong or missing result. The `rewards` are paid of it in their order,
-    /// as far as it goes; the rest goes to the treasury. It is held against the provider by how much it is of what the
-    /// slash table says. Returns what each reward came to. The caller stores the record.
+    /// Slashes up to `amount` of the bond of `host` for a wrong or missing result. The `rewards` are paid in their
+    /// order, as far as the amount suffices; the rest goes to the treasury. The fault of the provider is recorded in
+    /// proportion to the amount of the slash table. Returns the amount paid for each reward. The caller stores the
+    /// record.
     pub fn slash_for_result(
         host: &HostId,
         record: &mut HostRecord,
@@ -64,9 +71,9 @@ impl<T: Config> Pallet<T> {
         paid
     }
 
-    /// Moves up to `amount` of the bond of `host` to the free coins of `to`, and returns how much: what the bond has,
-    /// and nothing where `to` cannot be credited with it. A bond that falls below half of what it must be suspends
-    /// the host. The caller stores the record.
+    /// Moves up to `amount` of the bond of `host` to the free balance of `to`. Returns the moved amount: at most the
+    /// bond, and 0 if `to` cannot be credited. A host with less than half of its required bond is suspended. The caller
+    /// stores the record.
     pub fn charge_bond(host: &HostId, record: &mut HostRecord, amount: Balance, to: &AccountId) -> Balance {
         let amount = amount.min(record.bond);
         if amount.is_zero() || T::Currency::can_deposit(to, amount, Provenance::Extant) != DepositConsequence::Success {
@@ -81,7 +88,7 @@ impl<T: Config> Pallet<T> {
             Restriction::Free,
             Fortitude::Force,
         )
-        // A receiver who cannot be credited after all gets nothing, and the bond stays whole.
+        // A receiver that cannot be credited gets nothing, and the bond stays unchanged.
         .unwrap_or(0);
         // Not more than `amount`, and so not more than the bond.
         record.bond -= moved;
@@ -89,13 +96,13 @@ impl<T: Config> Pallet<T> {
         moved
     }
 
-    /// What the bond of a provider's hosts amounts to on its account.
+    /// Returns the amount on hold of a provider for the bonds of its hosts.
     pub(crate) fn bond_held(provider: &AccountId) -> Balance {
         T::Currency::balance_on_hold(&HoldReason::Bond.into(), provider)
     }
 
-    /// What the bond of a host with this hardware must be: by its tier and its devices, more for a provider whose
-    /// hosts were at fault lately. Fails with `Overflow`.
+    /// Returns the required bond of a host with this hardware: by its tier and its devices, and higher for a provider
+    /// whose hosts had faults recently. Fails with `Overflow`.
     pub(crate) fn bond_for(provider: &AccountId, hardware: &HardwareSpec) -> Result<Balance, DispatchError> {
         let counted = hardware.devices.len().max(1) as Balance;
         let plain = CurrentParams::<T>::get().bond_of(hardware.tier).checked_mul(counted);
@@ -116,7 +123,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Gives the whole bond of a host back to its provider. The caller stores the record.
+    /// Releases the whole bond of a host to its provider. The caller stores the record.
     pub(crate) fn release_bond(record: &mut HostRecord) -> DispatchResult {
         if !record.bond.is_zero() {
             T::Currency::release(&HoldReason::Bond.into(), &record.provider, record.bond, Precision::Exact)?;
@@ -125,19 +132,19 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Whether a host has at least half of the bond that it must have: else it takes no leases.
+    /// Whether a host has at least half of its required bond; else it takes no leases.
     pub(crate) fn is_bonded(record: &HostRecord) -> bool {
         record.bond >= record.bond_required.div_ceil(2)
     }
 
     fn suspend_below_half(host: &HostId, record: &mut HostRecord) {
         if !Self::is_bonded(record) {
-            // Refused only to a host that takes no leases anyway, or is suspended and keeps the reason it has.
+            // Fails only for a host that takes no leases anyway, or that is suspended and keeps its reason.
             let _ = Self::change_status(host, record, HostStatus::Suspended(SuspendReason::Slashed));
         }
     }
 
-    /// The part of its provider's bonds that a host must have, in parts per million.
+    /// Returns the required bond of a host in parts per million of its provider's bonds.
     fn share_ppm(record: &HostRecord) -> u32 {
         let all = Self::bond_held(&record.provider).max(record.bond_required);
         // No overflow, as above; and at most PPM, as bond_required <= all.

@@ -1,20 +1,20 @@
-//! What leases take from hosts and give back to them.
+//! Allocation of resources of hosts to leases.
 //!
-//! These work on a record that the caller has read, so that a caller with many pods for one host reads and stores it
-//! once.
+//! These functions work on a record that the caller has read, so that a caller with many pods for one host reads and
+//! stores it once.
 
 use frame_support::{
     pallet_prelude::*,
     traits::{Get, Time},
 };
 use gantry_primitives::{
-    fit::{give_back, placement_fits, take, Misfit},
+    fit::{allocate, placement_fits, release, Misfit},
     AccountId, Halt, HostId, HostRecord, HostStatus, Moment, Placement, Resources,
 };
 
 use crate::{Config, CountedHalts, CurrentParams, Error, Hosts, Pallet, StandbyNamings};
 
-/// What the runtime reads to say when a slot began: its number and the length of slots.
+/// The reads of the runtime for the time of a slot: its number and the length of slots.
 const SLOT_TIME_READS: u64 = 2;
 
 impl<T: Config> From<Misfit> for Error<T> {
@@ -46,7 +46,7 @@ impl<T: Config> From<Misfit> for Error<T> {
 }
 
 impl<T: Config> Pallet<T> {
-    /// The record of a host, or `NoSuchHost`.
+    /// Returns the record of a host. Fails with `NoSuchHost`.
     pub fn host(host: &HostId) -> Result<HostRecord, DispatchError> {
         Hosts::<T>::get(host).ok_or_else(|| Error::<T>::NoSuchHost.into())
     }
@@ -56,7 +56,7 @@ impl<T: Config> Pallet<T> {
         Hosts::<T>::insert(host, record);
     }
 
-    /// Who owns a host, or `NoSuchHost`.
+    /// Returns the owner of a host. Fails with `NoSuchHost`.
     pub fn provider_of(host: &HostId) -> Result<AccountId, DispatchError> {
         Ok(Self::host(host)?.provider)
     }
@@ -66,11 +66,12 @@ impl<T: Config> Pallet<T> {
         StandbyNamings::<T>::mutate(host, |count| *count = count.wrapping_add(1));
     }
 
-    /// Takes the resources of a pod of `tenant` from an online host for one new lease, on exactly the `devices` with these indices.
+    /// Allocates the resources of a pod of `tenant` on an online host for one new lease, on exactly the `devices` with
+    /// these indices.
     ///
-    /// Changes the record alone, and nothing where it fails: with `HostNotOnline`, `DeviceChallenged`, the error
-    /// named like the `Misfit`, or `Overflow`.
-    pub fn reserve_in(
+    /// Changes only the record, and nothing on failure: fails with `HostNotOnline`, `DeviceChallenged`, the error named
+    /// like the `Misfit`, or `Overflow`.
+    pub fn allocate_in(
         record: &mut HostRecord,
         host: &HostId,
         resources: &Resources,
@@ -83,25 +84,26 @@ impl<T: Config> Pallet<T> {
         placement_fits(host, record, placement)?;
         let live_leases = record.live_leases.checked_add(1).ok_or(Error::Overflow)?;
         let HostRecord { free, devices: all, .. } = record;
-        take(free, all.as_mut(), resources, devices, placement, tenant)?;
+        allocate(free, all.as_mut(), resources, devices, placement, tenant)?;
         record.live_leases = live_leases;
         Ok(())
     }
 
-    /// Gives back to a host at `now`, whatever its status, what [`Self::reserve_in`] took for one lease.
+    /// Releases at `now` the resources that [`Self::allocate_in`] allocated for one lease, whatever the status of the
+    /// host.
     ///
-    /// Changes the record alone, and nothing where it fails: with `MoreFreeThanTotal`.
+    /// Changes only the record, and nothing on failure: fails with `MoreFreeThanTotal`.
     pub fn release_in(record: &mut HostRecord, resources: &Resources, devices: &[u8], now: Moment) -> DispatchResult {
         let live_leases = record.live_leases.checked_sub(1).ok_or(Error::<T>::MoreFreeThanTotal)?;
         let HostRecord { free, total, devices: all, .. } = record;
-        give_back(free, total, all.as_mut(), resources, devices).ok_or(Error::<T>::MoreFreeThanTotal)?;
+        release(free, total, all.as_mut(), resources, devices).ok_or(Error::<T>::MoreFreeThanTotal)?;
         record.live_leases = live_leases;
         record.offered_since = now;
         Ok(())
     }
 
-    /// Whether the leases of a host may be moved elsewhere: it was reported absent, or it is in a status in which it
-    /// cannot be reported and has been silent for as long.
+    /// Whether the leases of a host may be requeued: it was reported absent, or its status does not allow such a report
+    /// and it was silent for as long.
     pub fn is_lost(record: &HostRecord) -> bool {
         match record.status {
             HostStatus::Offline => true,
@@ -115,28 +117,29 @@ impl<T: Config> Pallet<T> {
         Self::elapsed_ms(record.last_heartbeat) > CurrentParams::<T>::get().absence_limit_ms
     }
 
-    /// Whether a heartbeat of a host has not come in time ([`Params::overdue_ms`](crate::Params::overdue_ms)).
+    /// Whether the heartbeat of a host is overdue ([`Params::overdue_ms`](crate::Params::overdue_ms)).
     pub fn is_overdue(record: &HostRecord) -> bool {
         Self::elapsed_ms(record.last_heartbeat) > CurrentParams::<T>::get().overdue_ms()
     }
 
-    /// How long a host was away so far, in milliseconds: what `downtime_ms` of its record would be if it came back
-    /// now. An absence counts where it was reported or is longer than the absence limit, from the last heartbeat on
-    /// and without the halts of the chain.
+    /// Returns the total downtime of a host in milliseconds: the `downtime_ms` that its record would have if it
+    /// returned now. An absence counts if it was reported or is longer than the absence limit, from the last heartbeat
+    /// on, without the halts of the chain.
     pub fn downtime_ms(record: &HostRecord) -> u64 {
-        let away = record.last_heartbeat > 0 && (record.status == HostStatus::Offline || Self::is_silent(record));
-        let away_ms = if away { Self::elapsed_ms(record.last_heartbeat) } else { 0 };
+        let is_absent = record.last_heartbeat > 0 && (record.status == HostStatus::Offline || Self::is_silent(record));
+        let away_ms = if is_absent { Self::elapsed_ms(record.last_heartbeat) } else { 0 };
         record.downtime_ms.saturating_add(away_ms)
     }
 
-    /// How many milliseconds have passed since `moment`, those in which the chain made no blocks left out.
+    /// Returns the milliseconds since `moment`, without the times in which the chain made no blocks.
     pub fn elapsed_ms(moment: Moment) -> u64 {
         CountedHalts::<T>::get().elapsed_ms(moment, Self::now())
     }
 
-    /// At the beginning of a block: notes for how long there was none, where that is a halt. Returns what it cost.
+    /// Records the time without blocks before this block, if it is a halt. Called at the beginning of a block. Returns
+    /// the used weight.
     pub(crate) fn note_halt() -> Weight {
-        // The clock of the block before; 0 in the first.
+        // The time of the block before; 0 in the first.
         let before = Self::now();
         let end = T::SlotTime::get();
         let ms = end.saturating_sub(before);

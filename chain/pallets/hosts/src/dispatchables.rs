@@ -1,4 +1,4 @@
-//! What the calls do: read, ensure, write, emit.
+//! The implementation of the calls.
 
 use frame_support::pallet_prelude::*;
 use frame_system::pallet_prelude::BlockNumberFor;
@@ -62,7 +62,7 @@ impl<T: Config> Pallet<T> {
             offered_since: Self::now(),
         };
         Self::add_to_bond(&mut record, bond_required)?;
-        // The host's account may hold no coins; this lets it sign calls that cost nothing.
+        // The account of a host may have no coins. The provider reference lets it sign calls that are free of charge.
         frame_system::Pallet::<T>::inc_providers(&host);
         Self::deposit_event(Event::Registered { host: host.clone(), provider: provider.clone() });
         if !CurrentParams::<T>::get().verification_required {
@@ -80,7 +80,7 @@ impl<T: Config> Pallet<T> {
         host_signature: [u8; 64],
     ) -> DispatchResult {
         let mut record = Self::host_of(&provider, &host)?;
-        Self::ensure_stays(&record)?;
+        Self::ensure_not_leaving(&record)?;
         ensure!(record.status != HostStatus::Suspended(SuspendReason::ByRoot), Error::<T>::SuspendedByRoot);
         ensure!(record.live_leases == 0, Error::<T>::HasLiveLeases);
         Self::ensure_sound(&hardware)?;
@@ -88,11 +88,11 @@ impl<T: Config> Pallet<T> {
         let message = hardware_message(Self::genesis_hash(), &provider, generation, &hardware);
         Self::ensure_signed_by_host(&host, &message, host_signature)?;
 
-        let proof_owed = matches!(
+        let must_prove_hardware = matches!(
             record.status,
             HostStatus::Suspended(SuspendReason::FailedChallenge | SuspendReason::HardwareChanged)
         );
-        Self::pay_for_absence(&host, &mut record);
+        Self::slash_for_absence(&host, &mut record);
         record.bond_required = Self::bond_for(&provider, &hardware)?;
         let missing = record.bond_required.saturating_sub(record.bond);
         Self::add_to_bond(&mut record, missing)?;
@@ -109,8 +109,8 @@ impl<T: Config> Pallet<T> {
         if record.status != HostStatus::Unverified {
             Self::change_status(&host, &mut record, HostStatus::Unverified)?;
         }
-        // Whose hardware was found wanting proves what it is now, whether others must or not.
-        if !CurrentParams::<T>::get().verification_required && !proof_owed {
+        // A host that failed a proof of its hardware must prove the new one, even if other hosts need no verification.
+        if !CurrentParams::<T>::get().verification_required && !must_prove_hardware {
             Self::change_status(&host, &mut record, HostStatus::Verified)?;
         }
         Self::store(&host, &record);
@@ -118,24 +118,24 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Whether a heartbeat of `host` would be free of charge now.
+    /// Whether a heartbeat of `host` is free of charge now.
     pub(crate) fn heartbeat_is_due(host: &HostId) -> bool {
-        let Ok(record) = Self::staying_host(host) else { return false };
+        let Ok(record) = Self::host_not_leaving(host) else { return false };
         let half_period = CurrentParams::<T>::get().heartbeat_period_ms / 2;
         record.last_heartbeat == 0 || Self::now() >= record.last_heartbeat.saturating_add(half_period)
     }
 
-    /// Returns whether the host comes back from an absence that was reported.
+    /// Returns whether the host was reported absent before.
     pub(crate) fn do_heartbeat(host: HostId) -> Result<bool, DispatchError> {
-        let mut record = Self::staying_host(&host)?;
+        let mut record = Self::host_not_leaving(&host)?;
         let was_offline = record.status == HostStatus::Offline;
         if Self::is_overdue(&record) {
             record.offered_since = Self::now();
         }
         record.downtime_ms = Self::downtime_ms(&record);
-        Self::pay_for_absence(&host, &mut record);
+        Self::slash_for_absence(&host, &mut record);
         record.last_heartbeat = Self::now();
-        // What it paid may have suspended it.
+        // The slash may have suspended it.
         if matches!(record.status, HostStatus::Verified | HostStatus::Offline) {
             Self::change_status(&host, &mut record, HostStatus::Online)?;
         }
@@ -143,7 +143,7 @@ impl<T: Config> Pallet<T> {
         Ok(was_offline)
     }
 
-    /// Whether a heartbeat of each of these hosts is due, and `provider` may send it.
+    /// Whether a heartbeat of each of these hosts is due and `provider` may send it.
     pub(crate) fn heartbeats_are_due(provider: &AccountId, hosts: &[HostId]) -> bool {
         let is_due = |host| {
             let is_own = || HostsByProvider::<T>::contains_key(provider, host);
@@ -152,7 +152,7 @@ impl<T: Config> Pallet<T> {
         !hosts.is_empty() && is_sorted(hosts) && hosts.iter().all(is_due)
     }
 
-    /// Returns how many of the hosts were there, and how many come back from an absence that was reported.
+    /// Returns how many of the hosts were present, and how many were reported absent before.
     pub(crate) fn do_heartbeat_batch(provider: &AccountId, hosts: &[HostId]) -> Result<(u64, u64), DispatchError> {
         ensure!(is_sorted(hosts), Error::<T>::HostsNotSorted);
         let (mut present, mut absent) = (0u64, 0u64);
@@ -164,14 +164,14 @@ impl<T: Config> Pallet<T> {
         Ok((present, absent))
     }
 
-    /// Whether `host` could change to `endpoint` free of charge now.
+    /// Whether `host` may change to `endpoint` free of charge now.
     pub(crate) fn endpoint_change_is_free(host: &HostId, endpoint: &Endpoint) -> bool {
-        let Ok(record) = Self::staying_host(host) else { return false };
-        record.endpoint != *endpoint && Self::has_rested(EndpointChangedAt::<T>::get(host))
+        let Ok(record) = Self::host_not_leaving(host) else { return false };
+        record.endpoint != *endpoint && Self::may_change_free(EndpointChangedAt::<T>::get(host))
     }
 
     pub(crate) fn do_set_endpoint(host: HostId, endpoint: Endpoint) -> DispatchResult {
-        let mut record = Self::staying_host(&host)?;
+        let mut record = Self::host_not_leaving(&host)?;
         record.endpoint = endpoint;
         Self::store(&host, &record);
         EndpointChangedAt::<T>::insert(&host, Self::now());
@@ -179,19 +179,19 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Whether `host` could say free of charge now that exactly these devices are out of order.
+    /// Whether `host` may report free of charge now that exactly these devices are unhealthy.
     pub(crate) fn health_change_is_free(host: &HostId, unhealthy: &DeviceIndices) -> bool {
-        let Ok(record) = Self::staying_host(host) else { return false };
-        let there = unhealthy.iter().all(|index| usize::from(*index) < record.devices.len());
+        let Ok(record) = Self::host_not_leaving(host) else { return false };
+        let all_exist = unhealthy.iter().all(|index| usize::from(*index) < record.devices.len());
         let mut devices = (0u8..).zip(&record.devices);
         let differs = devices.any(|(index, device)| device.healthy == unhealthy.contains(&index));
-        there && differs && Self::has_rested(HealthChangedAt::<T>::get(host))
+        all_exist && differs && Self::may_change_free(HealthChangedAt::<T>::get(host))
     }
 
     pub(crate) fn do_set_device_health(host: HostId, unhealthy: DeviceIndices) -> DispatchResult {
-        let mut record = Self::staying_host(&host)?;
-        let there = unhealthy.iter().all(|index| usize::from(*index) < record.devices.len());
-        ensure!(there, Error::<T>::NoSuchDevice);
+        let mut record = Self::host_not_leaving(&host)?;
+        let all_exist = unhealthy.iter().all(|index| usize::from(*index) < record.devices.len());
+        ensure!(all_exist, Error::<T>::NoSuchDevice);
         for (index, device) in (0u8..).zip(record.devices.iter_mut()) {
             device.healthy = !unhealthy.contains(&index);
         }
@@ -202,17 +202,17 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Whether `host` could say free of charge now that its network is so fast.
+    /// Whether `host` may report this speed of its network free of charge now.
     pub(crate) fn network_change_is_free(host: &HostId, down_mbps: u32, up_mbps: u32, latency_ms: u16) -> bool {
-        let Ok(record) = Self::staying_host(host) else { return false };
+        let Ok(record) = Self::host_not_leaving(host) else { return false };
         let differs = differs_by_a_tenth(record.network_mbps_down, down_mbps)
             || differs_by_a_tenth(record.network_mbps_up, up_mbps)
             || differs_by_a_tenth(record.latency_ms.into(), latency_ms.into());
-        differs && Self::has_rested(NetworkMeasuredAt::<T>::get(host))
+        differs && Self::may_change_free(NetworkMeasuredAt::<T>::get(host))
     }
 
     pub(crate) fn do_set_network(host: HostId, down_mbps: u32, up_mbps: u32, latency_ms: u16) -> DispatchResult {
-        let mut record = Self::staying_host(&host)?;
+        let mut record = Self::host_not_leaving(&host)?;
         record.network_mbps_down = down_mbps;
         record.network_mbps_up = up_mbps;
         record.latency_ms = latency_ms;
@@ -225,7 +225,7 @@ impl<T: Config> Pallet<T> {
 
     pub(crate) fn do_set_ask(provider: AccountId, host: HostId, ask: Ask) -> DispatchResult {
         let mut record = Self::host_of(&provider, &host)?;
-        Self::ensure_stays(&record)?;
+        Self::ensure_not_leaving(&record)?;
         check_ask(&ask).map_err(Error::<T>::from)?;
         record.ask = ask.clone();
         record.offered_since = Self::now();
@@ -250,7 +250,7 @@ impl<T: Config> Pallet<T> {
         let mut record = Self::host_of(&provider, &host)?;
         ensure!(record.status != HostStatus::Suspended(SuspendReason::ByRoot), Error::<T>::SuspendedByRoot);
         ensure!(record.live_leases == 0, Error::<T>::HasLiveLeases);
-        Self::pay_for_absence(&host, &mut record);
+        Self::slash_for_absence(&host, &mut record);
         let until = Self::now().saturating_add(CurrentParams::<T>::get().unbonding_ms);
         Self::change_status(&host, &mut record, HostStatus::Retiring(until))?;
         EndpointChangedAt::<T>::remove(&host);
@@ -271,7 +271,7 @@ impl<T: Config> Pallet<T> {
         FreeWeightUsed::<T>::remove(&host);
         StandbyNamings::<T>::remove(&host);
         Self::store(&host, &record);
-        // Refused only while something else still needs the account; then it simply stays.
+        // Fails only while other references to the account exist; then it stays.
         let _ = frame_system::Pallet::<T>::dec_providers(&host);
         Self::deposit_event(Event::BondWithdrawn { host, amount: bond });
         Ok(())
@@ -279,7 +279,7 @@ impl<T: Config> Pallet<T> {
 
     pub(crate) fn do_top_up_bond(provider: AccountId, host: HostId, amount: Balance) -> DispatchResult {
         let mut record = Self::host_of(&provider, &host)?;
-        Self::ensure_stays(&record)?;
+        Self::ensure_not_leaving(&record)?;
         ensure!(!amount.is_zero(), Error::<T>::AmountZero);
         Self::add_to_bond(&mut record, amount)?;
         let whole = record.bond >= record.bond_required;
@@ -297,8 +297,7 @@ impl<T: Config> Pallet<T> {
         ensure!(Self::is_silent(&record), Error::<T>::NotAbsent);
         Self::change_status(&host, &mut record, HostStatus::Offline)?;
         let amount = CurrentParams::<T>::get().absence_bounty;
-        // As much as a stranger gets is lost to the provider as well, whoever the reporter is: who lets its own hosts
-        // go silent to be reported by a friend pays for it.
+        // The provider loses twice the bounty, whoever reports: letting hosts be reported by an accomplice is a loss.
         let forfeited = Self::charge_bond(&host, &mut record, amount, &T::Treasury::get());
         let bounty =
             if reporter == record.provider { 0 } else { Self::charge_bond(&host, &mut record, amount, &reporter) };
@@ -320,7 +319,7 @@ impl<T: Config> Pallet<T> {
         Self::store_verified(host, record)
     }
 
-    /// Writes down whether a challenge proved that the device of `host` with this index is real.
+    /// Stores whether a challenge proved that the device of `host` with this index is genuine.
     ///
     /// Fails with `NoSuchHost` or `NoSuchDevice`.
     pub fn set_attested(host: &HostId, device: u8, attested: bool) -> DispatchResult {
@@ -333,7 +332,8 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Keeps a device of `host` from new leases while a challenge of it waits for the host's answer; None: no device.
+    /// Excludes a device of `host` from new leases while a challenge of it waits for the host's answer; None excludes
+    /// no device.
     ///
     /// Fails with `NoSuchHost`.
     pub fn set_challenged(host: &HostId, device: Option<u8>) -> DispatchResult {
@@ -348,11 +348,11 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// A host proved what it is: one that is unverified, or suspended for a failed challenge, may come online with its
-    /// next heartbeat. Nothing happens where it is verified already.
+    /// Marks a host as verified. A host that is unverified, or suspended for a failed challenge, may come online with
+    /// its next heartbeat. Does nothing if it is verified already.
     ///
-    /// Fails with `NoSuchHost`, `BondTooLow`, or, where the host leaves or is suspended for another reason, with
-    /// `TransitionNotAllowed`.
+    /// Fails with `NoSuchHost`, with `BondTooLow`, or with `TransitionNotAllowed` if the host is leaving or is
+    /// suspended for another reason.
     pub fn mark_verified(host: &HostId) -> DispatchResult {
         let record = Self::host(host)?;
         match record.status {
@@ -366,16 +366,16 @@ impl<T: Config> Pallet<T> {
         }
     }
 
-    /// Keeps a host from taking leases, for `reason`. Those it has go on.
+    /// Suspends a host for `reason`: it takes no new leases, and its present leases continue.
     ///
-    /// Fails with `NoSuchHost`, or with `TransitionNotAllowed` where the host is unverified, suspended already, or
-    /// leaves.
+    /// Fails with `NoSuchHost`, or with `TransitionNotAllowed` if the host is unverified, suspended already, or
+    /// leaving.
     pub fn suspend_for(host: &HostId, reason: SuspendReason) -> DispatchResult {
         let record = Self::host(host)?;
         Self::store_status(host.clone(), record, HostStatus::Suspended(reason))
     }
 
-    /// The one way in which a host changes its status; the caller stores the record.
+    /// Changes the status of a host. No other function does. The caller stores the record.
     pub(crate) fn change_status(host: &HostId, record: &mut HostRecord, to: HostStatus) -> DispatchResult {
         ensure!(allows(HOST_TRANSITIONS, record.status.tag(), to.tag()), Error::<T>::TransitionNotAllowed);
         let from = core::mem::replace(&mut record.status, to);
@@ -395,34 +395,34 @@ impl<T: Config> Pallet<T> {
         Self::store_status(host, record, HostStatus::Verified)
     }
 
-    /// A host that was reported absent pays for the time it was away.
-    fn pay_for_absence(host: &HostId, record: &mut HostRecord) {
+    /// Slashes a host that was reported absent for the time of its absence.
+    fn slash_for_absence(host: &HostId, record: &mut HostRecord) {
         if record.status == HostStatus::Offline {
             let now = Self::now();
-            Self::punish(host, record, Fault::Absent, Self::elapsed_ms(record.last_heartbeat), now);
+            Self::slash_for_fault(host, record, Fault::Absent, Self::elapsed_ms(record.last_heartbeat), now);
         }
     }
 
-    /// Whether what a host last changed at this time may be changed free of charge again.
-    fn has_rested(changed_at: Option<u64>) -> bool {
+    /// Whether a value that a host changed last at `changed_at` may be changed again free of charge.
+    fn may_change_free(changed_at: Option<u64>) -> bool {
         let period = CurrentParams::<T>::get().heartbeat_period_ms;
         changed_at.is_none_or(|changed_at| Self::now() >= changed_at.saturating_add(period))
     }
 
-    /// Whether a host is retired or on its way out.
-    pub(crate) fn leaves(record: &HostRecord) -> bool {
+    /// Whether a host is retiring or retired.
+    pub(crate) fn is_leaving(record: &HostRecord) -> bool {
         matches!(record.status, HostStatus::Retiring(_) | HostStatus::Retired)
     }
 
-    fn ensure_stays(record: &HostRecord) -> DispatchResult {
-        ensure!(!Self::leaves(record), Error::<T>::HostRetired);
+    fn ensure_not_leaving(record: &HostRecord) -> DispatchResult {
+        ensure!(!Self::is_leaving(record), Error::<T>::HostRetired);
         Ok(())
     }
 
-    /// The record of a host that is neither retired nor on its way out.
-    fn staying_host(host: &HostId) -> Result<HostRecord, DispatchError> {
+    /// Returns the record of a host that is neither retiring nor retired.
+    fn host_not_leaving(host: &HostId) -> Result<HostRecord, DispatchError> {
         let record = Self::host(host)?;
-        Self::ensure_stays(&record)?;
+        Self::ensure_not_leaving(&record)?;
         Ok(record)
     }
 
@@ -456,18 +456,18 @@ fn capacity(hardware: &HardwareSpec) -> Capacity {
     Capacity { cpu_milli: hardware.cpu_milli, memory_mib: hardware.memory_mib, disk_gib: hardware.disk_gib }
 }
 
-/// The devices of new hardware: free, healthy, not attested.
+/// Returns the devices of new hardware: free, healthy, not attested.
 fn devices(hardware: HardwareSpec) -> UpTo<Device, MAX_DEVICES> {
     let new = |spec| Device { spec, milli_free: MILLI_PER_DEVICE, shared_by: None, attested: false, healthy: true };
     UpTo::truncate_from(hardware.devices.into_iter().map(new).collect())
 }
 
-/// Whether one number is more than a tenth of the other away from it.
+/// Whether two numbers differ by more than a tenth of the first.
 fn differs_by_a_tenth(known: u32, new: u32) -> bool {
     u64::from(known.abs_diff(new)).saturating_mul(10) > u64::from(known)
 }
 
-/// Whether each of these hosts is greater than the one before.
+/// Whether the hosts are in strictly ascending order.
 fn is_sorted(hosts: &[HostId]) -> bool {
     hosts.windows(2).all(|pair| pair[0] < pair[1])
 }

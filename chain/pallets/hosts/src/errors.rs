@@ -1,4 +1,4 @@
-//! The errors of calls, for what the pure rules refuse.
+//! Conversion of the errors of the pure rules into those of calls.
 
 use gantry_primitives::rate::AskError;
 

@@ -1,9 +1,9 @@
-//! What hosts may do free of charge: an allowance of weight for each heartbeat period, by the bond, and a share of each
+//! Free calls of hosts: an allowance of weight for each host and heartbeat period, by its bond, and a share of each
 //! block for all hosts together.
 //!
-//! The runtime's transaction extension asks before it skips the fee of a call that a pallet declares free. A host that
-//! has used up its allowance pays the ordinary fee out of its bond, so that a report is never refused while a bond covers
-//! it, and nobody fills blocks for less than others pay.
+//! The runtime's transaction extension queries it before it skips the fee of a call that a pallet declares free. A host
+//! without remaining allowance pays the ordinary fee out of its bond. So no report is refused while a bond covers it,
+//! and no account fills blocks for less than others pay.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::pallet_prelude::*;
@@ -16,29 +16,30 @@ use crate::{Config, CurrentParams, Error, FreeWeightOfBlock, FreeWeightUsed, Hos
 /// Picoseconds of `ref_time` in a microsecond.
 const PS_PER_US: u128 = 1_000_000;
 
-/// Weight that a host has used free of charge.
+/// The free weight that a host has used.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
 pub struct UsedWeight {
     /// The heartbeat period in which it was used, counted from the Unix epoch.
     pub period: u64,
-    /// How much, as `ref_time` in picoseconds.
+    /// The `ref_time` in picoseconds.
     pub ref_time: u64,
 }
 
-/// How a call that its pallet declares free is paid for.
+/// The payment for a call that its pallet declares free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeCall {
-    /// Not at all: it is within the allowance of the host, which will then have used this much; None: the caller is no host.
+    /// None: the call is within the allowance of the host, which will have used this weight; None if the caller is no
+    /// host.
     Allowance(Option<UsedWeight>),
-    /// By the bond of the host, which pays this fee.
+    /// This fee, out of the bond of the host.
     Bond(Balance),
 }
 
 impl<T: Config> Pallet<T> {
-    /// How a free call of `who` that weighs `ref_time` is paid for. `fee`: what anybody else would pay for it. None where
-    /// neither the allowance nor the bond of the host covers it.
+    /// Returns the payment for a free call of `who` with the weight `ref_time`. `fee` is the ordinary fee. None if
+    /// neither the allowance nor the bond of the host covers the call.
     pub fn free_call(who: &AccountId, ref_time: u64, fee: Balance) -> Option<FreeCall> {
         let Some(record) = Hosts::<T>::get(who) else { return Some(FreeCall::Allowance(None)) };
         let params = CurrentParams::<T>::get();
@@ -50,8 +51,8 @@ impl<T: Config> Pallet<T> {
         (record.bond >= fee).then_some(FreeCall::Bond(fee))
     }
 
-    /// Takes down a free call that [`Self::free_call`] allowed in this state: counts it against the allowance of its host and
-    /// against the `share` of the block, or takes its fee from the bond. Fails with `NoRoomForFreeCalls` where the share is
+    /// Applies a free call that [`Self::free_call`] allowed in this state: counts it against the allowance of its host
+    /// and the `share` of the block, or takes its fee from the bond. Fails with `NoRoomForFreeCalls` if the share is
     /// used up.
     pub fn use_free_call(who: &HostId, call: FreeCall, ref_time: u64, share: u64) -> DispatchResult {
         match call {
@@ -73,31 +74,31 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// What free calls within their allowances have used of this block, as `ref_time` in picoseconds.
+    /// Returns the `ref_time` in picoseconds that free calls within their allowances have used in this block.
     pub fn free_weight_of_block() -> u64 {
         free_weight_of::<T>(frame_system::Pallet::<T>::block_number())
     }
 
-    /// Gives back the part of a free call's weight that the call declared and did not use: to the block, and to the
-    /// allowance of its host. What the bond has paid stays paid, as with fees of calls that declare too much.
-    pub fn give_back(who: &AccountId, ref_time: u64) {
+    /// Refunds the weight that a free call declared and did not use: to the block, and to the allowance of its host. A
+    /// fee paid by the bond is not refunded, as for other calls that declare too much weight.
+    pub fn refund_free_weight(who: &AccountId, ref_time: u64) {
         let number = frame_system::Pallet::<T>::block_number();
         FreeWeightOfBlock::<T>::mutate(|(block, used)| {
             if *block == number {
                 *used = used.saturating_sub(ref_time);
             }
         });
-        // What was counted before the call is of the period of this block.
+        // The weight was counted in the period of this block.
         FreeWeightUsed::<T>::mutate_extant(who, |used| used.ref_time = used.ref_time.saturating_sub(ref_time));
     }
 
-    /// The weight that a host may use free of charge in a heartbeat period, as `ref_time` in picoseconds: by its bond, but
-    /// by at least a quarter of the bond that it must have, so that a host that was slashed can still report.
+    /// Returns the free weight of a host in a heartbeat period, as `ref_time` in picoseconds: in proportion to its
+    /// bond, but to at least a quarter of its required bond, so that a slashed host can still report.
     pub fn allowance(record: &HostRecord) -> u64 {
         allowance(record, &CurrentParams::<T>::get())
     }
 
-    /// What a host has used of its allowance in this period, as `ref_time` in picoseconds.
+    /// Returns the part of its allowance that a host has used in this period, as `ref_time` in picoseconds.
     pub fn used_weight(host: &HostId) -> u64 {
         Self::used_in_period(host, &CurrentParams::<T>::get()).ref_time
     }
@@ -124,11 +125,11 @@ fn free_weight_of<T: Config>(number: BlockNumberFor<T>) -> u64 {
 
 fn allowance(record: &HostRecord, params: &Params) -> u64 {
     let unit = params.bond_consumer.max(1);
-    // On a network without bonds each host counts as one with one device.
+    // Without bonds, each host counts as one with one device.
     let bond = if record.bond_required == 0 { unit } else { record.bond.max(record.bond_required / 4) };
     let per_unit = u128::from(params.free_weight_us).saturating_mul(PS_PER_US);
     u64::try_from(bond.saturating_mul(per_unit) / unit).unwrap_or(u64::MAX)
 }
 
-/// The block of which the free weight is counted, and how much its free calls have used.
-pub(crate) type OfBlock<T> = (BlockNumberFor<T>, u64);
+/// A block, and the `ref_time` that free calls have used in it.
+pub(crate) type FreeWeightInBlock<T> = (BlockNumberFor<T>, u64);

@@ -1,8 +1,9 @@
 //! # Hosts
 //!
-//! Who offers which machine, at which price, and whether it is there. This file declares; `dispatchables.rs` does,
-//! `capacity.rs` is what leases take from hosts and give back to them, `bonds.rs` what is held for hosts and taken of
-//! it, `free_calls.rs` what they may do free of charge, `types.rs` the parameters and what they must be, `errors.rs` what a call answers where a rule refuses.
+//! The machines that providers offer, their prices and their availability. This file declares the pallet;
+//! `dispatchables.rs` implements the calls, `capacity.rs` the allocation of resources to leases, `bonds.rs` bonds and
+//! slashes, `free_calls.rs` the allowance of free calls, `types.rs` the parameters, and `errors.rs` the conversion of
+//! errors of the pure rules.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -32,7 +33,7 @@ pub use weights::WeightInfo;
 #[frame_support::pallet]
 pub mod pallet {
     use super::*;
-    use crate::free_calls::OfBlock;
+    use crate::free_calls::FreeWeightInBlock;
     use frame_support::{
         pallet_prelude::*,
         traits::{fungible::MutateHold, Time},
@@ -44,10 +45,10 @@ pub mod pallet {
     };
     use pallet_gantry_reputation as reputation;
 
-    /// The version of what the pallet stores; that of release 1 is 0.
+    /// The version of the storage of this pallet; that of release 1 is 0.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
-    /// What the pallet needs of its runtime.
+    /// The types that the runtime provides.
     #[pallet::config]
     pub trait Config:
         frame_system::Config<AccountId = AccountId, Hash: Into<[u8; 32]>, RuntimeEvent: From<Event<Self>>>
@@ -69,7 +70,7 @@ pub mod pallet {
         type WeightInfo: WeightInfo;
     }
 
-    /// Who offers which machine, at which price, and whether it is there.
+    /// The machines that providers offer, their prices and their availability.
     #[pallet::pallet]
     #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
@@ -83,19 +84,19 @@ pub mod pallet {
     pub type HostsByProvider<T: Config> =
         StorageDoubleMap<_, Blake2_128Concat, AccountId, Blake2_128Concat, HostId, ()>;
 
-    /// When a host last changed its endpoint, where it ever did.
+    /// When a host last changed its endpoint, if it ever did.
     #[pallet::storage]
     pub type EndpointChangedAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
 
-    /// When a host last said which of its devices are out of order, where it ever did.
+    /// When a host last reported which of its devices are unhealthy, if it ever did.
     #[pallet::storage]
     pub type HealthChangedAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
 
-    /// When a host last said how fast its network is, where it ever did.
+    /// When a host last reported the speed of its network, if it ever did.
     #[pallet::storage]
     pub type NetworkMeasuredAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
 
-    /// What a host has used of its allowance of free weight. Removed when its bond is given back.
+    /// The part of its allowance of free weight that a host has used. Removed when its bond is released.
     #[pallet::storage]
     pub type FreeWeightUsed<T: Config> = StorageMap<_, Blake2_128Concat, HostId, UsedWeight, ValueQuery>;
 
@@ -107,7 +108,7 @@ pub mod pallet {
     /// A block, and the `ref_time` that free calls have used in it.
     #[pallet::storage]
     #[pallet::whitelist_storage]
-    pub type FreeWeightOfBlock<T: Config> = StorageValue<_, OfBlock<T>, ValueQuery>;
+    pub type FreeWeightOfBlock<T: Config> = StorageValue<_, FreeWeightInBlock<T>, ValueQuery>;
 
     /// When the chain made no blocks for longer than `Params.halt_after_ms`.
     #[pallet::storage]
@@ -120,20 +121,20 @@ pub mod pallet {
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
-    /// Why coins are held.
+    /// The reasons for which the pallet holds coins.
     #[pallet::composite_enum]
     pub enum HoldReason {
         /// The bond of a provider's hosts.
         Bond,
     }
 
-    /// What the chain starts with.
+    /// The genesis configuration.
     #[pallet::genesis_config]
     #[derive(frame_support::DefaultNoBound)]
     pub struct GenesisConfig<T: Config> {
         /// The periods and amounts.
         pub params: Params,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -147,7 +148,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
@@ -174,7 +175,7 @@ pub mod pallet {
             /// The new price list.
             ask: Ask,
         },
-        /// A host is reached in another way.
+        /// A host changed its endpoint.
         EndpointChanged {
             /// The host.
             host: HostId,
@@ -190,7 +191,7 @@ pub mod pallet {
             /// What its bond must be now.
             bond_required: Balance,
         },
-        /// A host said which of its devices are out of order; all others are in order.
+        /// A host reported which of its devices are unhealthy; all others are healthy.
         DeviceHealthChanged {
             /// The host.
             host: HostId,
@@ -260,7 +261,7 @@ pub mod pallet {
         },
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// The host is registered already; a key is used once, retired or not.
@@ -277,9 +278,9 @@ pub mod pallet {
         SimulatedDevicesRefused,
         /// The provider cannot pay the bond.
         ProviderCannotPay,
-        /// The host is retired or on its way out.
+        /// The host is retiring or retired.
         HostRetired,
-        /// A host in this status cannot go to the wanted one.
+        /// A host in this status cannot change to the requested one.
         TransitionNotAllowed,
         /// The host has live leases.
         HasLiveLeases,
@@ -325,7 +326,7 @@ pub mod pallet {
         CapabilityMissing,
         /// A named device is not attested, and the task allows attested ones only.
         NotAttested,
-        /// A named device is out of order.
+        /// A named device is unhealthy.
         DeviceUnhealthy,
         /// The price list prices a model twice.
         AskModelRepeated,
@@ -333,7 +334,7 @@ pub mod pallet {
         AskFactorTooGreat,
         /// Governance suspended the host, and only governance ends that.
         SuspendedByRoot,
-        /// The bond of the host is held for a while yet.
+        /// The unbonding period of the host is not over.
         StillUnbonding,
         /// The host has less than half of the bond that it must have.
         BondTooLow,
@@ -401,8 +402,8 @@ pub mod pallet {
             Self::do_register(provider, host, hardware, endpoint, region, ask, host_signature)
         }
 
-        /// The calling host says that it is there. Free of charge for the first time and when half a heartbeat
-        /// period has passed since the last.
+        /// A heartbeat of the calling host. Free of charge for the first time and when half a heartbeat period has
+        /// passed since the last.
         #[pallet::call_index(1)]
         #[pallet::weight(T::WeightInfo::heartbeat_after_absence())]
         #[pallet::feeless_if(|origin: &OriginFor<T>| -> bool {
@@ -414,8 +415,8 @@ pub mod pallet {
             Ok((!was_offline).then(T::WeightInfo::heartbeat).into())
         }
 
-        /// The provider of these hosts, which are in ascending order, says that they are there. Free of charge where a
-        /// heartbeat of each of them is due.
+        /// Heartbeats of these hosts, in ascending order, by their provider. Free of charge if a heartbeat of each of
+        /// them is due.
         #[pallet::call_index(17)]
         #[pallet::weight(T::WeightInfo::heartbeat_after_absence().saturating_mul(hosts.len() as u64))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, hosts: &UpTo<HostId, MAX_HEARTBEATS>| -> bool {
@@ -431,7 +432,7 @@ pub mod pallet {
             Ok(Some(T::WeightInfo::heartbeat_after_absence().saturating_mul(absent).saturating_add(weight)).into())
         }
 
-        /// The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed
+        /// Change the endpoint of the calling host. Free of charge if it differs and a heartbeat period has passed
         /// since the last change.
         #[pallet::call_index(2)]
         #[pallet::weight(T::WeightInfo::set_endpoint())]
@@ -451,7 +452,7 @@ pub mod pallet {
             Self::do_set_ask(provider, host, ask)
         }
 
-        /// A host of the caller finishes what it has and takes nothing new.
+        /// Drain a host of the caller: it finishes its leases and takes no new ones.
         #[pallet::call_index(4)]
         #[pallet::weight(T::WeightInfo::drain())]
         pub fn drain(origin: OriginFor<T>, host: HostId) -> DispatchResult {
@@ -467,8 +468,8 @@ pub mod pallet {
             Self::do_undrain(provider, host)
         }
 
-        /// Take a host of the caller off the network for ever. It must have no live leases, and its bond is held for
-        /// the unbonding period: see `withdraw_bond`.
+        /// Retire a host of the caller. It must have no live leases, and its bond is held for the unbonding period: see
+        /// `withdraw_bond`.
         #[pallet::call_index(6)]
         #[pallet::weight(T::WeightInfo::retire())]
         pub fn retire(origin: OriginFor<T>, host: HostId) -> DispatchResult {
@@ -493,7 +494,7 @@ pub mod pallet {
             Self::do_verify(host)
         }
 
-        /// Keep a host from taking leases. Those it has go on. By the admin origin.
+        /// Suspend a host: it takes no new leases, and its present leases continue. By the admin origin.
         #[pallet::call_index(9)]
         #[pallet::weight(T::WeightInfo::suspend())]
         pub fn suspend(origin: OriginFor<T>, host: HostId) -> DispatchResult {

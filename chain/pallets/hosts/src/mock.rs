@@ -8,7 +8,7 @@ use frame_support::{
         Get, OnInitialize,
     },
 };
-pub use gantry_mock::{account, bytes, host, host_pair, Dice, ED, GTY};
+pub use gantry_mock::{account, bytes, host, host_pair, SplitMix64, ED, GTY};
 use gantry_primitives::{
     registration::{hardware_message, registration_message},
     *,
@@ -143,7 +143,7 @@ pub fn pod(cpu_milli: u32, count: u8, milli: u16) -> Resources {
 /// Takes resources of a host for a lease, as the tasks pallet does.
 pub fn reserve(number: u8, resources: &Resources, devices: &[u8], placement: &Placement) -> DispatchResult {
     let mut record = Hosts::host(&host(number))?;
-    Hosts::reserve_in(&mut record, &host(number), resources, devices, placement, &account(ANYONE))?;
+    Hosts::allocate_in(&mut record, &host(number), resources, devices, placement, &account(ANYONE))?;
     Hosts::store(&host(number), &record);
     Ok(())
 }
@@ -157,9 +157,9 @@ pub fn release(number: u8, resources: &Resources, devices: &[u8]) -> DispatchRes
 }
 
 /// [`HOST`] pays for a fault. Returns what was taken.
-pub fn punish(fault: Fault, duration_ms: u64) -> Balance {
+pub fn slash_for_fault(fault: Fault, duration_ms: u64) -> Balance {
     let mut record = record();
-    let taken = Hosts::punish(&host(HOST), &mut record, fault, duration_ms, Hosts::now());
+    let taken = Hosts::slash_for_fault(&host(HOST), &mut record, fault, duration_ms, Hosts::now());
     Hosts::store(&host(HOST), &record);
     taken
 }

@@ -1,4 +1,4 @@
-//! What must always be true of hosts. See docs/invariants.md.
+//! The invariants of hosts. See docs/invariants.md.
 
 use alloc::collections::BTreeMap;
 use frame_support::ensure;
@@ -26,8 +26,8 @@ impl<T: Config> Pallet<T> {
             .chain(HealthChangedAt::<T>::iter_keys())
             .chain(NetworkMeasuredAt::<T>::iter_keys());
         for host in remembered {
-            let stays = Hosts::<T>::get(host).is_some_and(|record| !Self::leaves(&record));
-            ensure!(stays, "HOST-10: changes are remembered only of hosts that stay");
+            let is_staying = Hosts::<T>::get(host).is_some_and(|record| !Self::is_leaving(&record));
+            ensure!(is_staying, "HOST-10: changes are remembered only of hosts that stay");
         }
         for (host, record) in Hosts::<T>::iter() {
             Self::check_record(&record)?;
@@ -67,7 +67,7 @@ impl<T: Config> Pallet<T> {
                 "HOST-5: a host without live leases is free as a whole"
             );
         }
-        if record.status == HostStatus::Unverified || Self::leaves(record) {
+        if record.status == HostStatus::Unverified || Self::is_leaving(record) {
             ensure!(record.live_leases == 0, "HOST-6: an unverified, retiring or retired host has no live leases");
         }
         if record.status == HostStatus::Retired {

@@ -1,4 +1,4 @@
-//! What governs the hosts pallet.
+//! Parameters of the hosts pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use gantry_primitives::{Balance, Tier};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A year in milliseconds: no period is longer.
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
-/// No bond for a device is greater, so that the bond of the greatest host, threefold, times a million fits its type.
+/// The greatest bond of a device. With it, the bond of the largest host, times three, times a million fits its type.
 const MAX_BOND: Balance = Balance::MAX / 1_000_000_000;
 
 /// The most hosts of one batch of heartbeats.
@@ -21,25 +21,25 @@ pub const MAX_HEARTBEATS: u32 = 256;
 pub struct Params {
     /// Coins held for each device of a consumer host; a host without devices counts as one with one.
     pub bond_consumer: Balance,
-    /// The same for a professional host.
+    /// Coins held for each device of a professional host.
     pub bond_professional: Balance,
-    /// The same for a data centre host.
+    /// Coins held for each device of a data centre host.
     pub bond_datacenter: Balance,
-    /// A host says that it is there once in so many milliseconds, at least 1; free of charge after half of it.
+    /// The heartbeat period of hosts in milliseconds; at least 1. A heartbeat is free of charge after half of it.
     pub heartbeat_period_ms: u64,
-    /// A host that was silent for longer, in milliseconds, may be reported absent; at least five quarters of a heartbeat
+    /// The time in milliseconds after which a silent host may be reported absent; at least five quarters of a heartbeat
     /// period.
     pub absence_limit_ms: u64,
-    /// What the reporter of an absent host gets from its bond; as much again goes to the treasury. Twice this is at
-    /// most the least bond for a device.
+    /// The bounty for a report of an absent host, out of its bond; the treasury gets the same amount. Twice the bounty
+    /// is at most the least bond of a device.
     pub absence_bounty: Balance,
-    /// For so long, in milliseconds, the bond of a host stays held after it has left; at most a year.
+    /// The time in milliseconds for which the bond of a host stays on hold after it has left; at most a year.
     pub unbonding_ms: u64,
     /// Whether simulated devices may be registered.
     pub allow_simulated: bool,
     /// Whether a new host must be verified before it may come online.
     pub verification_required: bool,
-    /// A time without blocks that is longer, in milliseconds, does not count as silence of a host; at least 1, and at
+    /// The least time without blocks, in milliseconds, that does not count as silence of a host; at least 1, and at
     /// most `absence_limit_ms`.
     pub halt_after_ms: u64,
     /// The weight that a host may use free of charge in a heartbeat period for each `bond_consumer` of its bond, in
@@ -47,7 +47,7 @@ pub struct Params {
     pub free_weight_us: u32,
 }
 
-/// Why parameters are refused.
+/// Why parameters are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamsError {
     /// `heartbeat_period_ms` is zero.
@@ -76,8 +76,8 @@ impl Params {
         }
     }
 
-    /// How long, in milliseconds, a host may be silent before its heartbeat is overdue: two periods, or half the time
-    /// between a period and the absence limit where that is shorter.
+    /// Returns the time in milliseconds after which a heartbeat is overdue: two periods, or the middle between a period
+    /// and the absence limit if that is shorter.
     pub const fn overdue_ms(&self) -> u64 {
         let (period, limit) = (self.heartbeat_period_ms, self.absence_limit_ms);
         let between = period.saturating_add(limit.saturating_sub(period) / 2);
@@ -89,7 +89,7 @@ impl Params {
         }
     }
 
-    /// Whether these may be in force. Fails with the first [`ParamsError`].
+    /// Checks the parameters. Fails with the first [`ParamsError`].
     pub fn check(&self) -> Result<(), ParamsError> {
         let bonds = [self.bond_consumer, self.bond_professional, self.bond_datacenter];
         if self.heartbeat_period_ms == 0 {

@@ -1,31 +1,31 @@
-//! The agenda: which lease is to be looked at when.
+//! The agenda: a queue of the leases that are due, ordered by time.
 //!
-//! Times are put into buckets of [`BUCKET_MS`], each a pile of pages of [`PAGE_ENTRIES`]. The key of a bucket is its
-//! big-endian number under an identity hash, so the first key in the trie is the earliest bucket: no bucket without
-//! entries is ever looked at, however far the clock jumps. Entries are taken from the top of the earliest bucket's
-//! pile; what is not reached in one block is still there in the next.
+//! Times are grouped into buckets of [`BUCKET_MS`], each a stack of pages of [`PAGE_ENTRIES`]. The key of a bucket is
+//! its big-endian number under an identity hash, so the first key in the trie is the earliest bucket: an empty bucket
+//! is never read, however far the clock jumps. Entries are popped from the last page of the earliest bucket; entries
+//! that are not processed in one block stay for the next.
 //!
-//! A key that a block removes stays in the state's trie until the block is committed, and a search over it costs a step
-//! for each such key. So the search begins after the bucket that was emptied last ([`AgendaEmptied`]): buckets are
-//! emptied in their order, and nothing is put into a bucket that is due, because a time that has come counts as the next
-//! millisecond.
+//! A key that a block removes stays in the trie of the state until the block is committed, and an iteration over it
+//! costs a step for each such key. So the iteration begins after the bucket that was emptied last ([`AgendaEmptied`]):
+//! buckets are emptied in order, and no entry is added to a bucket that is due, because a time in the past counts as
+//! the next millisecond.
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{Lease, LeaseId, Moment};
 
 use crate::{Agenda, AgendaEmptied, AgendaPages, Bucket, Config, Page, Pallet};
 
-/// The width of a bucket in milliseconds: a lease is looked at no later than this after its time.
+/// The width of a bucket in milliseconds: a lease is processed at most this long after its time.
 pub const BUCKET_MS: u64 = 6_000;
 /// The most entries of a page.
 pub const PAGE_ENTRIES: u32 = 64;
 
-/// The bucket that is due when `at` has come.
+/// Returns the bucket that is due at `at`.
 pub(crate) fn bucket_of(at: Moment) -> Bucket {
     at.div_ceil(BUCKET_MS).to_be_bytes()
 }
 
-/// Whether all times of a bucket have come.
+/// Whether all times of a bucket are in the past.
 pub(crate) fn is_due(bucket: Bucket, now: Moment) -> bool {
     u64::from_be_bytes(bucket) <= now / BUCKET_MS
 }
@@ -36,9 +36,9 @@ pub(crate) const fn page_key(page: u32) -> Page {
 }
 
 impl<T: Config> Pallet<T> {
-    /// Sees to it that the lease is looked at when `at` has come, and not only later. The caller stores the lease.
+    /// Schedules the lease at `at`, unless it is due earlier. The caller stores the lease.
     ///
-    /// A time that has come already counts as the next millisecond.
+    /// A time in the past counts as the next millisecond.
     pub fn schedule(id: LeaseId, lease: &mut Lease, at: Moment) {
         let at = at.max(Self::now().saturating_add(1));
         if lease.due_at.is_none_or(|due_at| at < due_at) {
@@ -47,7 +47,7 @@ impl<T: Config> Pallet<T> {
         }
     }
 
-    /// Puts a lease on the agenda of `at`, which must not have come.
+    /// Adds a lease to the agenda at `at`, which must be in the future.
     pub(crate) fn agenda_add(at: Moment, id: LeaseId) {
         let bucket = bucket_of(at);
         let pages = AgendaPages::<T>::get(bucket);
@@ -70,7 +70,7 @@ impl<T: Config> Pallet<T> {
         buckets.next().filter(|bucket| is_due(*bucket, now))
     }
 
-    /// Takes an entry off the earliest bucket.
+    /// Pops an entry of the earliest bucket.
     pub(crate) fn agenda_take(bucket: Bucket) -> Option<LeaseId> {
         let top = AgendaPages::<T>::get(bucket).checked_sub(1)?;
         let mut page = Agenda::<T>::get(bucket, page_key(top));
@@ -90,7 +90,7 @@ impl<T: Config> Pallet<T> {
         taken
     }
 
-    /// Whether the agenda has the lease where `at` says.
+    /// Whether the agenda contains the lease in the bucket of `at`.
     pub fn is_on_agenda(id: LeaseId, at: Moment) -> bool {
         let bucket = bucket_of(at);
         (0..AgendaPages::<T>::get(bucket)).any(|page| Agenda::<T>::get(bucket, page_key(page)).contains(&id))

@@ -1,5 +1,5 @@
-//! Measures what each call costs, on rentals as the keeper of the leases makes them. What ends a reclaimed lease is
-//! measured on services whose pods then go on at a standby: no end costs more.
+//! Benchmarks, on rentals that the lease store creates. The end of a reclaimed lease is measured on services whose pods
+//! migrate to a standby, which is the most expensive end.
 
 use alloc::vec::Vec;
 use frame_benchmarking::v2::*;
@@ -7,8 +7,8 @@ use frame_system::RawOrigin;
 use gantry_primitives::{AccountId, Balance, EndReason, LeaseId, LeaseState, Moment};
 
 use crate::{
-    billing, AgendaEmptied, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK,
-    PAGE_ENTRIES,
+    billing, AgendaEmptied, Bucket, Call, Config, CurrentParams, LeaseStore, Pallet, Params, StoredLease, BUCKET_MS,
+    MAX_CRANK, PAGE_ENTRIES,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -22,7 +22,7 @@ const NOTICE: u64 = HOUR / 2;
 fn begin<T: Config + pallet_timestamp::Config<Moment = Moment>>() {
     pallet_timestamp::Now::<T>::put(BEGIN);
     CurrentParams::<T>::put(Params { reclaim_notice_ms: NOTICE, ..Params::default() });
-    // Whatever the chain holds back, there is something to pay.
+    // Longer than the period that is held back, so that there is something to pay.
     billing::CurrentParams::<T>::mutate(|params| params.held_back_ms = 0);
 }
 
@@ -30,16 +30,16 @@ fn advance<T: Config + pallet_timestamp::Config<Moment = Moment>>(ms: u64) {
     pallet_timestamp::Now::<T>::mutate(|now| *now += ms);
 }
 
-fn kept<T: Config>(id: LeaseId) -> Kept {
-    T::Keeper::read(id).unwrap_or_else(|error| panic!("{id}: {error:?}"))
+fn stored_lease<T: Config>(id: LeaseId) -> StoredLease {
+    T::LeaseStore::read(id).unwrap_or_else(|error| panic!("{id}: {error:?}"))
 }
 
 fn tenant<T: Config>(id: LeaseId) -> RawOrigin<AccountId> {
-    RawOrigin::Signed(kept::<T>(id).tenant)
+    RawOrigin::Signed(stored_lease::<T>(id).tenant)
 }
 
 fn provider<T: Config>(id: LeaseId) -> RawOrigin<AccountId> {
-    RawOrigin::Signed(kept::<T>(id).host.provider)
+    RawOrigin::Signed(stored_lease::<T>(id).host.provider)
 }
 
 fn anyone() -> AccountId {
@@ -48,21 +48,21 @@ fn anyone() -> AccountId {
 
 /// A rental that has ended just now.
 fn ended<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> LeaseId {
-    let id = T::Keeper::a_rental(0);
-    T::Keeper::end(id, EndReason::Expired, None).expect("it runs");
-    assert!(matches!(kept::<T>(id).lease.state, LeaseState::Retained(_)));
+    let id = T::LeaseStore::create_rental(0);
+    T::LeaseStore::end(id, EndReason::Expired, None).expect("it runs");
+    assert!(matches!(stored_lease::<T>(id).lease.state, LeaseState::Retained(_)));
     id
 }
 
-/// The lease of a service for each number whose pod goes on elsewhere once the notice of its provider is over.
+/// The lease of a service for each number, whose pod migrates when the notice of its provider is over.
 fn reclaimed<T: Config>(number: u32) -> LeaseId {
-    let id = T::Keeper::a_guarded_lease(number);
-    Pallet::<T>::do_reclaim(kept::<T>(id).host.provider, id).expect("it runs");
+    let id = T::LeaseStore::create_lease_with_standby(number);
+    Pallet::<T>::do_reclaim(stored_lease::<T>(id).host.provider, id).expect("it runs");
     id
 }
 
 fn is_live<T: Config>(id: LeaseId) -> bool {
-    T::Keeper::read(id).is_ok_and(|kept| kept.lease.state.is_live())
+    T::LeaseStore::read(id).is_ok_and(|stored| stored.lease.state.is_live())
 }
 
 #[benchmarks(where T: pallet_timestamp::Config<Moment = Moment>)]
@@ -72,49 +72,49 @@ mod benchmarks {
     #[benchmark]
     fn extend() {
         begin::<T>();
-        let id = T::Keeper::a_rental(0);
-        let deposit = kept::<T>(id).lease.escrow.deposit;
+        let id = T::LeaseStore::create_rental(0);
+        let deposit = stored_lease::<T>(id).lease.escrow.deposit;
         #[extrinsic_call]
         _(tenant::<T>(id), id, HOUR);
-        assert!(kept::<T>(id).lease.escrow.deposit > deposit);
+        assert!(stored_lease::<T>(id).lease.escrow.deposit > deposit);
     }
 
     #[benchmark]
     fn top_up() {
         begin::<T>();
-        let id = T::Keeper::a_rental(0);
-        let deposit = kept::<T>(id).lease.escrow.deposit;
+        let id = T::LeaseStore::create_rental(0);
+        let deposit = stored_lease::<T>(id).lease.escrow.deposit;
         #[extrinsic_call]
         _(tenant::<T>(id), id, 1_000_000);
-        assert_eq!(kept::<T>(id).lease.escrow.deposit, deposit + 1_000_000);
+        assert_eq!(stored_lease::<T>(id).lease.escrow.deposit, deposit + 1_000_000);
     }
 
     #[benchmark]
     fn suspend() {
         begin::<T>();
-        let id = T::Keeper::a_rental(0);
+        let id = T::LeaseStore::create_rental(0);
         #[extrinsic_call]
         _(tenant::<T>(id), id);
-        assert_eq!(kept::<T>(id).lease.state, LeaseState::Suspended);
+        assert_eq!(stored_lease::<T>(id).lease.state, LeaseState::Suspended);
     }
 
     #[benchmark]
     fn resume() {
         begin::<T>();
-        let id = T::Keeper::a_rental(0);
-        Pallet::<T>::do_suspend(kept::<T>(id).tenant, id).expect("it is a rental");
+        let id = T::LeaseStore::create_rental(0);
+        Pallet::<T>::do_suspend(stored_lease::<T>(id).tenant, id).expect("it is a rental");
         #[extrinsic_call]
         _(tenant::<T>(id), id);
-        assert_eq!(kept::<T>(id).lease.state, LeaseState::Active);
+        assert_eq!(stored_lease::<T>(id).lease.state, LeaseState::Active);
     }
 
     #[benchmark]
     fn reclaim() {
         begin::<T>();
-        let id = T::Keeper::a_rental(0);
+        let id = T::LeaseStore::create_rental(0);
         #[extrinsic_call]
         _(provider::<T>(id), id);
-        assert!(kept::<T>(id).lease.reclaim_at.is_some());
+        assert!(stored_lease::<T>(id).lease.reclaim_at.is_some());
     }
 
     #[benchmark]
@@ -130,45 +130,45 @@ mod benchmarks {
     #[benchmark]
     fn settle() {
         begin::<T>();
-        let id = T::Keeper::a_rental(0);
+        let id = T::LeaseStore::create_rental(0);
         advance::<T>(LATER);
         #[extrinsic_call]
         _(RawOrigin::Signed(anyone()), id);
-        assert!(kept::<T>(id).lease.escrow.paid > 0);
+        assert!(stored_lease::<T>(id).lease.escrow.paid > 0);
     }
 
     #[benchmark]
     fn close_depleted() {
         begin::<T>();
-        let id = T::Keeper::a_rental(0);
+        let id = T::LeaseStore::create_rental(0);
         advance::<T>(LATER);
         #[extrinsic_call]
         _(RawOrigin::Signed(anyone()), id);
-        assert!(kept::<T>(id).lease.escrow.paid > 0, "there was a bounty");
+        assert!(stored_lease::<T>(id).lease.escrow.paid > 0, "there was a bounty");
     }
 
     #[benchmark]
     fn keep() {
         begin::<T>();
         let id = ended::<T>();
-        let LeaseState::Retained(until) = kept::<T>(id).lease.state else { panic!("it is retained") };
+        let LeaseState::Retained(until) = stored_lease::<T>(id).lease.state else { panic!("it is retained") };
         #[extrinsic_call]
         _(tenant::<T>(id), id, HOUR, Balance::MAX);
-        assert_eq!(kept::<T>(id).lease.state, LeaseState::Retained(until + HOUR));
+        assert_eq!(stored_lease::<T>(id).lease.state, LeaseState::Retained(until + HOUR));
     }
 
     #[benchmark]
     fn release_data() {
         begin::<T>();
         let id = ended::<T>();
-        Pallet::<T>::do_keep(kept::<T>(id).tenant, id, HOUR, Balance::MAX).expect("it is retained");
-        let LeaseState::Retained(until) = kept::<T>(id).lease.state else { panic!("it is retained") };
+        Pallet::<T>::do_keep(stored_lease::<T>(id).tenant, id, HOUR, Balance::MAX).expect("it is retained");
+        let LeaseState::Retained(until) = stored_lease::<T>(id).lease.state else { panic!("it is retained") };
         let now = until - HOUR / 2;
         advance::<T>(now - BEGIN);
         #[extrinsic_call]
         _(tenant::<T>(id), id);
-        assert_eq!(kept::<T>(id).lease.state, LeaseState::Retained(now));
-        assert_eq!(kept::<T>(id).lease.escrow.storage, None);
+        assert_eq!(stored_lease::<T>(id).lease.state, LeaseState::Retained(now));
+        assert_eq!(stored_lease::<T>(id).lease.escrow.storage, None);
     }
 
     #[benchmark]
@@ -189,7 +189,7 @@ mod benchmarks {
     #[benchmark]
     fn agenda_base() {
         begin::<T>();
-        T::Keeper::a_rental(0);
+        T::LeaseStore::create_rental(0);
         #[block]
         {
             Pallet::<T>::due_bucket(Pallet::<T>::now());
@@ -213,7 +213,7 @@ mod benchmarks {
         #[block]
         {
             let bucket = Pallet::<T>::due_bucket(now).expect("it is due");
-            Pallet::<T>::look_at_next(bucket, now);
+            Pallet::<T>::process_next_entry(bucket, now);
         }
         assert!(!is_live::<T>(id));
     }

@@ -1,11 +1,11 @@
 //! # Leases
 //!
-//! The right of one pod to resources of one host. A lease is kept inside the record of its task ([`Keeper`]); opened,
-//! started and ended with it. This pallet has what tenants and providers may do with a lease while it runs and after,
-//! the list of each host's leases, and the agenda that ends leases and purges data when their time has come.
+//! The right of one pod to resources of one host. A lease is stored inside the record of its task ([`LeaseStore`]) and
+//! is opened, started and ended with it. This pallet contains the calls of tenants and providers for leases that run or
+//! have ended, the list of each host's leases, and the agenda that ends leases and purges data when they are due.
 //!
-//! `dispatchables.rs` has the calls, `agenda.rs` the agenda, `due.rs` what is done when a lease's time has come,
-//! `lists.rs` the lists of hosts, `retention.rs` what is paid for kept data.
+//! `dispatchables.rs` implements the calls, `agenda.rs` the agenda, `due_leases.rs` the processing of its entries,
+//! `host_leases.rs` the lists of hosts, and `retention.rs` the payment for retained data.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -15,9 +15,9 @@ mod agenda;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
 mod dispatchables;
-mod due;
-mod keeper;
-mod lists;
+mod due_leases;
+mod host_leases;
+mod lease_store;
 mod retention;
 mod try_state;
 mod types;
@@ -29,7 +29,7 @@ mod mock;
 mod tests;
 
 pub use agenda::{BUCKET_MS, PAGE_ENTRIES};
-pub use keeper::{Keeper, Kept};
+pub use lease_store::{LeaseStore, StoredLease};
 pub use pallet::*;
 pub use types::Params;
 pub use weights::WeightInfo;
@@ -37,12 +37,12 @@ pub use weights::WeightInfo;
 use gantry_primitives::{LeaseId, UpTo};
 use pallet_gantry_billing as billing;
 
-/// The most leases that may hold something of one host.
+/// The most leases on one host.
 pub const MAX_LEASES_PER_HOST: u32 = 1_024;
-/// The most entries of the agenda that one call of `crank` looks at.
+/// The most entries of the agenda that one call of `crank` processes.
 pub const MAX_CRANK: u32 = 256;
-/// The most entries of the agenda that `on_idle` looks at in a block. It runs in time that the weight limit leaves, but
-/// not under the author's clock.
+/// The most entries of the agenda that `on_idle` processes in a block. It is bounded by the remaining weight, but not
+/// by the clock of the author.
 pub const MAX_IDLE: u32 = 256;
 /// The leases of one host, in the order of their numbers.
 pub type HostLeases = UpTo<LeaseId, MAX_LEASES_PER_HOST>;
@@ -58,18 +58,18 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{AccountId, Balance, HostId, Moment};
 
-    /// The storage of this pallet is that of this version.
+    /// The version of the storage of this pallet.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-    /// What the pallet needs of its runtime.
+    /// The types that the runtime provides.
     #[pallet::config]
     pub trait Config:
         frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> + billing::Config
     {
         /// The clock.
         type Time: Time<Moment = Moment>;
-        /// What keeps the leases.
-        type Keeper: Keeper<Self>;
+        /// Where leases are stored.
+        type LeaseStore: LeaseStore<Self>;
         /// Who may change the periods.
         type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
         /// The weight of each call.
@@ -81,11 +81,11 @@ pub mod pallet {
     #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
-    /// The leases that hold something of each host: those pending, active or suspended, and those whose data is kept.
+    /// The leases of each host: those pending, active or suspended, and those whose data is retained.
     #[pallet::storage]
     pub type ByHost<T: Config> = StorageMap<_, Blake2_128Concat, HostId, HostLeases, ValueQuery>;
 
-    /// The leases to be looked at, by bucket of time and page.
+    /// The leases that are due, by bucket of time and page.
     #[pallet::storage]
     pub type Agenda<T: Config> =
         StorageDoubleMap<_, Identity, Bucket, Identity, Page, UpTo<LeaseId, PAGE_ENTRIES>, ValueQuery>;
@@ -104,13 +104,13 @@ pub mod pallet {
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
-    /// What the chain starts with.
+    /// The genesis configuration.
     #[pallet::genesis_config]
     #[derive(frame_support::DefaultNoBound)]
     pub struct GenesisConfig<T: Config> {
         /// The periods.
         pub params: Params,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -124,7 +124,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened. When a lease is opened, started or ended, the keeper of the leases says so.
+    /// The events of the pallet. The pallet that stores the leases emits those for opened, started and ended leases.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
@@ -134,7 +134,7 @@ pub mod pallet {
             lease: LeaseId,
             /// How many coins were deposited.
             amount: Balance,
-            /// When the lease is over by itself now.
+            /// When the lease ends now.
             ends_at: Moment,
         },
         /// A tenant deposited more coins.
@@ -150,25 +150,25 @@ pub mod pallet {
         Suspended {
             /// The lease.
             lease: LeaseId,
-            /// What it costs from now on, in base units an hour.
+            /// The new rate in base units per hour.
             rate_per_hour: Balance,
-            /// What is owed for the time before.
+            /// The amount owed for the time before.
             owed: Balance,
-            /// When the lease is over by itself now.
+            /// When the lease ends now.
             ends_at: Moment,
         },
         /// A tenant started the machine of its rental again.
         Resumed {
             /// The lease.
             lease: LeaseId,
-            /// What it costs from now on, in base units an hour.
+            /// The new rate in base units per hour.
             rate_per_hour: Balance,
-            /// What is owed for the time before.
+            /// The amount owed for the time before.
             owed: Balance,
-            /// When the lease is over by itself now.
+            /// When the lease ends now.
             ends_at: Moment,
         },
-        /// A provider wants its resources back.
+        /// A provider gave notice that it reclaims its resources.
         ReclaimNoticed {
             /// The lease.
             lease: LeaseId,
@@ -179,56 +179,56 @@ pub mod pallet {
         Paid {
             /// The lease.
             lease: LeaseId,
-            /// The time up to which it was paid for.
+            /// The time until which it was paid.
             until: Moment,
-            /// What the provider got.
+            /// The amount that the provider got.
             share: Balance,
             /// The protocol fee, the shares of scheduler and settler included.
             fee: Balance,
-            /// The part of the fee that the scheduler got.
+            /// The scheduler's share of the fee.
             scheduler_fee: Balance,
-            /// The part of the fee that the settler got.
+            /// The settler's share of the fee.
             settler_fee: Balance,
         },
-        /// A lease whose deposit is used up was closed by someone who is none of its parties.
+        /// A lease whose deposit is used up was closed by an account that is none of its parties.
         BountyPaid {
             /// The lease.
             lease: LeaseId,
             /// Who closed it.
             who: AccountId,
-            /// What it got of the provider's share.
+            /// The bounty, out of the provider's share.
             bounty: Balance,
             /// The protocol fee for it, the shares of scheduler and settler included.
             fee: Balance,
-            /// The part of the fee that the scheduler got.
+            /// The scheduler's share of the fee.
             scheduler_fee: Balance,
             /// The part of the fee that the closer got as the settler.
             settler_fee: Balance,
         },
-        /// A tenant had coins held for keeping the data of a rental longer.
+        /// A tenant paid for a longer retention of the data of a rental.
         DataKept {
             /// The lease.
             lease: LeaseId,
-            /// The time until which it is kept now.
+            /// The new end of the retention.
             until: Moment,
             /// The price of the added time, in base units an hour.
             rate_per_hour: Balance,
             /// How many coins are held for it.
             amount: Balance,
         },
-        /// A host was paid for keeping data, or what was held for that went back to the tenant.
+        /// A host was paid for the retention of data, or the coins held for it were released to the tenant.
         StoragePaid {
             /// The lease.
             lease: LeaseId,
-            /// What the provider got.
+            /// The amount that the provider got.
             share: Balance,
             /// The protocol fee, the shares of scheduler and settler included.
             fee: Balance,
-            /// The part of the fee that the scheduler got.
+            /// The scheduler's share of the fee.
             scheduler_fee: Balance,
-            /// The part of the fee that the settler got.
+            /// The settler's share of the fee.
             settler_fee: Balance,
-            /// What went back to the tenant.
+            /// The amount released to the tenant.
             refunded: Balance,
         },
         /// A tenant no longer needs the data of a rental.
@@ -236,21 +236,21 @@ pub mod pallet {
             /// The lease.
             lease: LeaseId,
         },
-        /// The time for a receipt of the purge is over, and the lease no longer holds anything.
+        /// The time for a receipt of the purge is over, and the resources of the lease are released.
         PurgedWithoutReceipt {
             /// The lease.
             lease: LeaseId,
         },
-        /// What was to be done for a lease at this time was refused; it is tried again.
+        /// The processing of a due lease failed; it is retried.
         DueFailed {
             /// The lease.
             lease: LeaseId,
             /// Why.
             error: DispatchError,
-            /// When it is tried again.
+            /// When it is retried.
             again_at: Moment,
         },
-        /// Someone had entries of the agenda looked at.
+        /// An account had entries of the agenda processed.
         Cranked {
             /// How many.
             entries: u32,
@@ -259,7 +259,7 @@ pub mod pallet {
         ParamsChanged,
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// The caller is not the tenant of the lease.
@@ -276,7 +276,7 @@ pub mod pallet {
         LeaseNotActive,
         /// The lease is not suspended.
         LeaseNotSuspended,
-        /// No data is kept for this lease.
+        /// No data is retained for this lease.
         LeaseNotRetained,
         /// The provider has given notice already: the lease gets no more time.
         ReclaimNoticed,
@@ -292,7 +292,7 @@ pub mod pallet {
         DurationIsZero,
         /// The amount is zero.
         AmountIsZero,
-        /// The data would be kept for longer than the chain allows.
+        /// The data would be retained for longer than the chain allows.
         KeptTooLong,
         /// The host does not offer storage in the billing unit of this lease.
         StorageNotOffered,
@@ -302,9 +302,9 @@ pub mod pallet {
         NothingDue,
         /// No entry of the agenda is due.
         NothingOnAgenda,
-        /// The host has as many leases as the chain keeps for one.
+        /// The host has the most leases that the chain stores for one.
         TooManyLeasesOnHost,
-        /// The cost is greater than any number of coins.
+        /// The cost does not fit its type.
         CostTooHigh,
         /// The period of notice must not be zero.
         ReclaimNoticeIsZero,
@@ -312,7 +312,7 @@ pub mod pallet {
         RetentionIsZero,
         /// The period for a receipt of a purge must not be zero.
         PurgeGraceIsZero,
-        /// Data is kept at no further cost for longer than it may be kept at all.
+        /// The free period of retention is longer than the longest one.
         RetentionTooLong,
     }
 
@@ -347,7 +347,7 @@ pub mod pallet {
             Self::do_extend(tenant, lease, ms)
         }
 
-        /// Deposit more coins for a service or rental of the caller. It goes on for as long as they last.
+        /// Deposit more coins for a service or rental of the caller. It continues until they are used up.
         #[pallet::call_index(1)]
         #[pallet::weight(<T as Config>::WeightInfo::top_up())]
         pub fn top_up(origin: OriginFor<T>, lease: LeaseId, amount: Balance) -> DispatchResult {
@@ -355,8 +355,8 @@ pub mod pallet {
             Self::do_top_up(tenant, lease, amount)
         }
 
-        /// Stop the machine of a rental of the caller. Its disk is kept at the host's storage price; the rest is given
-        /// back to the host.
+        /// Stop the machine of a rental of the caller. Its disk is retained at the host's storage price; its other
+        /// resources are released.
         #[pallet::call_index(2)]
         #[pallet::weight(<T as Config>::WeightInfo::suspend())]
         pub fn suspend(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
@@ -364,8 +364,8 @@ pub mod pallet {
             Self::do_suspend(tenant, lease)
         }
 
-        /// Start the machine of a suspended rental of the caller again, at the rate it had. Refused where the host no
-        /// longer has the resources free.
+        /// Start the machine of a suspended rental of the caller again, at its former rate. Fails if the resources of
+        /// the host are not free.
         #[pallet::call_index(3)]
         #[pallet::weight(<T as Config>::WeightInfo::resume())]
         pub fn resume(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
@@ -373,7 +373,7 @@ pub mod pallet {
             Self::do_resume(tenant, lease)
         }
 
-        /// Give notice that the resources of a service or rental are wanted back. By the provider of its host.
+        /// Give notice that the provider reclaims the resources of a service or rental. By the provider of its host.
         #[pallet::call_index(4)]
         #[pallet::weight(<T as Config>::WeightInfo::reclaim())]
         pub fn reclaim(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
@@ -381,7 +381,7 @@ pub mod pallet {
             Self::do_reclaim(provider, lease)
         }
 
-        /// End a lease whose provider's notice is over. By anyone. The agenda does it, too.
+        /// End a lease whose provider's notice is over. By any account. The agenda does it, too.
         #[pallet::call_index(5)]
         #[pallet::weight(<T as Config>::WeightInfo::finish_reclaim())]
         pub fn finish_reclaim(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
@@ -389,8 +389,8 @@ pub mod pallet {
             Self::do_finish_reclaim(who, lease)
         }
 
-        /// Pay what a running service or rental owes, or what is due for its kept data, but for the last period that is held
-        /// back. By anyone.
+        /// Pay the amount that a running service or rental owes, or the amount due for its retained data, except for
+        /// the last period, which is held back. By any account.
         #[pallet::call_index(6)]
         #[pallet::weight(<T as Config>::WeightInfo::settle())]
         pub fn settle(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
@@ -398,8 +398,8 @@ pub mod pallet {
             Self::do_settle(who, lease)
         }
 
-        /// End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the
-        /// agenda had a minute to do it and the caller is none of the parties.
+        /// End a service or rental whose deposit is used up. By any account; there is a bounty if the agenda had a
+        /// minute to do it and the caller is none of the parties.
         #[pallet::call_index(7)]
         #[pallet::weight(<T as Config>::WeightInfo::close_depleted())]
         pub fn close_depleted(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
@@ -407,8 +407,9 @@ pub mod pallet {
             Self::do_close_depleted(who, lease)
         }
 
-        /// Have the data of an ended rental of the caller kept for `ms` milliseconds longer, at the host's present storage
-        /// price, which is at most `max_rate_per_hour`. The coins are held, and paid as the time passes.
+        /// Extend the retention of the data of an ended rental of the caller by `ms` milliseconds, at the host's
+        /// present storage price, which must be at most `max_rate_per_hour`. The coins are held, and paid as the time
+        /// passes.
         #[pallet::call_index(8)]
         #[pallet::weight(<T as Config>::WeightInfo::keep())]
         pub fn keep(origin: OriginFor<T>, lease: LeaseId, ms: u64, max_rate_per_hour: Balance) -> DispatchResult {
@@ -424,7 +425,7 @@ pub mod pallet {
             Self::do_release_data(tenant, lease)
         }
 
-        /// Look at up to `limit` due entries of the agenda, at most 256. By anyone.
+        /// Process up to `limit` due entries of the agenda, at most 256. By any account.
         #[pallet::call_index(10)]
         #[pallet::weight(<T as Config>::WeightInfo::crank((*limit).min(MAX_CRANK)))]
         pub fn crank(origin: OriginFor<T>, limit: u32) -> DispatchResultWithPostInfo {
@@ -433,7 +434,7 @@ pub mod pallet {
             Ok(Some(<T as Config>::WeightInfo::crank(entries)).into())
         }
 
-        /// Change the periods of this pallet. By root or whoever governs the chain.
+        /// Change the periods of this pallet. By the admin origin.
         #[pallet::call_index(11)]
         #[pallet::weight(<T as Config>::WeightInfo::set_params())]
         pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {

@@ -1,5 +1,5 @@
-//! A runtime with leases and billing, and a small owner of leases that stores them in a map, to test this pallet
-//! alone. The tests of the tasks pallet use the tasks pallet as owner.
+//! A runtime with leases and billing, and a lease store in a map, to test this pallet alone. The tests of the tasks
+//! pallet use the tasks pallet as lease store.
 
 use frame_support::{
     assert_ok,
@@ -8,7 +8,7 @@ use frame_support::{
     traits::{OnIdle, OnInitialize},
     weights::Weight,
 };
-pub use gantry_mock::{account, Dice, ED, GTY};
+pub use gantry_mock::{account, SplitMix64, ED, GTY};
 use gantry_primitives::{
     transitions::{allows, LEASE_TRANSITIONS},
     *,
@@ -18,7 +18,7 @@ use sp_runtime::{DispatchError, Perbill};
 use std::cell::RefCell;
 
 use crate as pallet_gantry_leases;
-use crate::{Keeper, Kept};
+use crate::{LeaseStore, StoredLease};
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -41,7 +41,7 @@ gantry_mock::system!(
 gantry_mock::clock!();
 gantry_mock::balances!();
 gantry_mock::billing!();
-gantry_mock::leases!(Shelf);
+gantry_mock::leases!(MockLeaseStore);
 
 pub const START: Moment = 1_800_000_000_000;
 pub const HOUR: u64 = 3_600_000;
@@ -78,23 +78,23 @@ std::thread_local! {
     static REFUSING: RefCell<bool> = const { RefCell::new(false) };
 }
 
-/// The leases, with all that they hang on.
+/// The leases with their specs.
 #[frame_support::storage_alias]
-type Shelved = StorageMap<Leases, frame_support::Twox64Concat, LeaseId, (Lease, TaskSpec)>;
+type MockLeases = StorageMap<Leases, frame_support::Twox64Concat, LeaseId, (Lease, TaskSpec)>;
 /// What hosts are.
 #[frame_support::storage_alias]
 type HostRecords = StorageMap<Leases, frame_support::Twox64Concat, HostId, HostRecord>;
 
-/// Keeps leases of [`TENANT`] on hosts of [`PROVIDER`]. An ended lease is paid at once.
-pub struct Shelf;
+/// Stores leases of [`TENANT`] on hosts of [`PROVIDER`]. An ended lease is paid at once.
+pub struct MockLeaseStore;
 
-impl Keeper<Test> for Shelf {
-    fn read(id: LeaseId) -> Result<Kept, DispatchError> {
-        let (lease, spec) = Shelved::get(id).ok_or(DispatchError::CannotLookup)?;
+impl LeaseStore<Test> for MockLeaseStore {
+    fn read(id: LeaseId) -> Result<StoredLease, DispatchError> {
+        let (lease, spec) = MockLeases::get(id).ok_or(DispatchError::CannotLookup)?;
         let host = HostRecords::get(&lease.host).ok_or(DispatchError::CannotLookup)?;
         let absent = if host.status == HostStatus::Offline { Leases::now() - host.last_heartbeat } else { 0 };
         let downtime_ms = host.downtime_ms + absent;
-        Ok(Kept { lease, tenant: account(TENANT), spec, host, downtime_ms })
+        Ok(StoredLease { lease, tenant: account(TENANT), spec, host, downtime_ms })
     }
 
     fn write(id: LeaseId, lease: Lease, ledger: Ledger<Test>) -> DispatchResult {
@@ -112,7 +112,7 @@ impl Keeper<Test> for Shelf {
 
     fn end(id: LeaseId, reason: EndReason, settler: Option<AccountId>) -> DispatchResult {
         ensure!(!REFUSING.with_borrow(|refusing| *refusing), DispatchError::Unavailable);
-        let Kept { mut lease, tenant, spec, host, downtime_ms } = Self::read(id)?;
+        let StoredLease { mut lease, tenant, spec, host, downtime_ms } = Self::read(id)?;
         let now = Leases::now();
         lease.end(reason, spec.kind, now, downtime_ms, 0);
         if spec.kind == TaskKind::Rental {
@@ -120,30 +120,30 @@ impl Keeper<Test> for Shelf {
         }
         let mut ledger = Ledger::<Test>::default();
         let settler = settler.map(Billing::settler);
-        let payees = Payees::of(&lease, &tenant, &host.provider, settler.as_ref());
+        let payees = Payees::for_lease(&lease, &tenant, &host.provider, settler.as_ref());
         ledger.close(&tenant, &payees, &mut lease.escrow);
         ledger.commit()?;
         Self::put(id, lease, spec)
     }
 
     #[cfg(feature = "runtime-benchmarks")]
-    fn a_rental(number: u32) -> LeaseId {
-        furnish();
+    fn create_rental(number: u32) -> LeaseId {
+        create_mock_host();
         let id = LeaseId::from(number);
         open(id, TaskKind::Rental, BillingUnit::Second, DAY);
         id
     }
 
     #[cfg(feature = "runtime-benchmarks")]
-    fn a_guarded_lease(number: u32) -> LeaseId {
-        furnish();
+    fn create_lease_with_standby(number: u32) -> LeaseId {
+        create_mock_host();
         let id = LeaseId::from(number);
         open(id, TaskKind::Service, BillingUnit::Second, DAY);
         id
     }
 }
 
-impl Shelf {
+impl MockLeaseStore {
     fn put(id: LeaseId, lease: Lease, spec: TaskSpec) -> DispatchResult {
         let mut list = Leases::leases_of(&lease.host);
         if lease.state.holds_something() {
@@ -152,12 +152,12 @@ impl Shelf {
             Leases::list_remove(&mut list, id);
         }
         Leases::store_list(&lease.host, &list);
-        Shelved::insert(id, (lease, spec));
+        MockLeases::insert(id, (lease, spec));
         Ok(())
     }
 }
 
-/// While `refusing`, the keeper ends no lease.
+/// While `refusing`, the lease store ends no lease.
 pub fn refuse(refusing: bool) {
     REFUSING.set(refusing);
 }
@@ -196,9 +196,10 @@ pub fn spec(kind: TaskKind, unit: BillingUnit, max_duration_ms: u64) -> TaskSpec
     }
 }
 
-/// What leases hang on. The test of a benchmark clears the whole state after each value of a component.
+/// Creates the host and the balances that leases need. The test of a benchmark clears the whole state after each value
+/// of a component.
 #[cfg(feature = "runtime-benchmarks")]
-fn furnish() {
+fn create_mock_host() {
     use frame_support::traits::fungible::Mutate;
     if !HostRecords::contains_key(account(HOST)) {
         HostRecords::insert(account(HOST), host_record());
@@ -267,7 +268,7 @@ pub fn open_at(id: LeaseId, kind: TaskKind, unit: BillingUnit, ms: u64, rate_per
         let ends_at = lease.ends_at(0).expect("it has started");
         Leases::schedule(id, &mut lease, ends_at);
     }
-    assert_ok!(Shelf::put(id, lease, spec(kind, unit, ms)));
+    assert_ok!(MockLeaseStore::put(id, lease, spec(kind, unit, ms)));
 }
 
 /// As [`open_at`], at [`RATE`].
@@ -276,11 +277,11 @@ pub fn open(id: LeaseId, kind: TaskKind, unit: BillingUnit, ms: u64) {
 }
 
 pub fn lease(id: LeaseId) -> Lease {
-    Shelf::read(id).expect("the lease exists").lease
+    MockLeaseStore::read(id).expect("the lease exists").lease
 }
 
-/// Free and held coins together.
-pub fn worth(who: u8) -> Balance {
+/// Returns the free balance and the balance on hold.
+pub fn total_balance(who: u8) -> Balance {
     let data = System::account(account(who)).data;
     data.free + data.reserved
 }
@@ -346,7 +347,7 @@ pub fn check_everything() {
     assert_ok!(Leases::do_try_state());
     assert_ok!(Billing::do_try_state());
     let mut held = 0;
-    for (id, (lease, spec)) in Shelved::iter() {
+    for (id, (lease, spec)) in MockLeases::iter() {
         let listed = Leases::leases_of(&lease.host).contains(&id);
         assert_eq!(listed, lease.state.holds_something(), "a lease is listed exactly while it holds something");
         held += lease.escrow.held();

@@ -1,10 +1,10 @@
 mod agenda;
-mod ending;
-mod lengthening;
+mod extension;
 mod random;
-mod retaining;
+mod retention;
 mod searching;
-mod suspending;
+mod suspension;
+mod termination;
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{BillingUnit::Second, LeaseId, TaskKind::*};

@@ -1,4 +1,4 @@
-//! What must always be true of the lists and the agenda. See docs/invariants.md.
+//! The invariants of the lists and the agenda. See docs/invariants.md.
 
 use alloc::collections::BTreeMap;
 use frame_support::ensure;
@@ -11,8 +11,8 @@ use sp_runtime::TryRuntimeError;
 use crate::{agenda::page_key, Agenda, AgendaEmptied, AgendaPages, Bucket, ByHost, Config, CurrentParams, Pallet};
 
 impl<T: Config> Pallet<T> {
-    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime. That the lists and the agenda
-    /// have what the leases say is for the keeper of the leases to check.
+    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime. The lease store checks that the
+    /// lists and the agenda match the leases.
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
         for list in ByHost::<T>::iter_values() {
             ensure!(!list.is_empty(), "LEASE-1: a list has something on it");
@@ -46,11 +46,10 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Checks what must always be true of a lease by itself and of its place on the agenda. For the keeper of the
-    /// leases to call for each.
+    /// Checks the invariants of one lease and of its entry in the agenda. The lease store calls it for each lease.
     pub fn check_lease(id: LeaseId, lease: &Lease, kind: TaskKind) -> Result<(), TryRuntimeError> {
         let Lease { state, created_at, started_at, ended_at, escrow, .. } = lease;
-        let runs = matches!(state, LeaseState::Active | LeaseState::Suspended);
+        let is_running = matches!(state, LeaseState::Active | LeaseState::Suspended);
         ensure!(
             escrow.fee <= escrow.paid && escrow.paid <= escrow.deposit && escrow.accrued <= escrow.deposit,
             "LEASE-7: a fee is part of what is paid; no more is paid or owed than was deposited"
@@ -69,10 +68,13 @@ impl<T: Config> Pallet<T> {
             escrow.storage.is_none_or(|held| matches!(state, LeaseState::Retained(until) if held.since <= *until)),
             "LEASE-19: coins are held for storage only while data is kept"
         );
-        ensure!(escrow.since.is_some() == runs, "LEASE-8: a lease is billed exactly while it runs or is suspended");
+        ensure!(
+            escrow.since.is_some() == is_running,
+            "LEASE-8: a lease is billed exactly while it runs or is suspended"
+        );
         ensure!(escrow.open || !state.is_live(), "LEASE-9: the escrow of a live lease is open");
         ensure!(
-            started_at.is_some() || !(runs || matches!(state, LeaseState::Retained(_))),
+            started_at.is_some() || !(is_running || matches!(state, LeaseState::Retained(_))),
             "LEASE-10: a lease that runs, or whose data is kept, has started"
         );
         ensure!(
@@ -93,9 +95,9 @@ impl<T: Config> Pallet<T> {
             lease.reclaim_at.is_none() || kind != TaskKind::Job,
             "LEASE-14: no notice is given for the lease of a job"
         );
-        let is_awaited = (runs && kind != TaskKind::Job) || matches!(state, LeaseState::Retained(_));
+        let must_be_on_agenda = (is_running && kind != TaskKind::Job) || matches!(state, LeaseState::Retained(_));
         ensure!(
-            !is_awaited || lease.due_at.is_some_and(|at| Self::is_on_agenda(id, at)),
+            !must_be_on_agenda || lease.due_at.is_some_and(|at| Self::is_on_agenda(id, at)),
             "LEASE-15: a lease that time will end or purge is on the agenda"
         );
         Ok(())

@@ -1,4 +1,4 @@
-//! What governs the leases pallet.
+//! Parameters of the leases pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -12,13 +12,14 @@ const DAY_MS: u64 = 24 * 3_600_000;
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// A provider that wants its resources back gives notice of so long.
+    /// The period of notice of a provider that reclaims its resources.
     pub reclaim_notice_ms: u64,
-    /// The data of a rental is kept for so long after its end, at no further cost.
+    /// The period for which the data of a rental is retained after its end at no further cost.
     pub retention_ms: u64,
-    /// A host has so long after that for its receipt of the purge; then the lease is purged without one.
+    /// The period after the retention within which a host sends its receipt of the purge; then the lease is purged
+    /// without one.
     pub purge_grace_ms: u64,
-    /// A tenant may pay to have data kept for so long from then on; at least `retention_ms`.
+    /// The longest period, from now on, for which a tenant may pay the retention of data; at least `retention_ms`.
     pub max_kept_ms: u64,
 }
 

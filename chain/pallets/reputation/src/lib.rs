@@ -1,7 +1,7 @@
 //! # Reputation
 //!
-//! What each host did with the leases it was given, what each tenant did with those it had, and what is held against
-//! each provider. Written by the other pallets; read by schedulers, and where bonds are posted. It has no calls.
+//! Scores of hosts and tenants from their conduct in leases, and the faults of providers. Other pallets write it;
+//! schedulers read it, and so does the calculation of bonds. It has no calls.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -21,10 +21,10 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{score::HALF_LIFE_MS, AccountId, FaultRecord, HostId, HostScore, TenantScore};
 
-    /// The version of what the pallet stores; that of release 1 is 0.
+    /// The version of the storage of this pallet; that of release 1 is 0.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-    /// What the pallet needs of its runtime.
+    /// The types that the runtime provides.
     #[pallet::config]
     pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {}
 
@@ -54,7 +54,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {

@@ -1,37 +1,37 @@
-//! Writing evidence and reading what it comes to.
+//! Recording of evidence, and the scores computed from it.
 
 use gantry_primitives::{
     faults::Fault,
-    score::{self, host_observed, host_ppm, tenant_observed, tenant_ppm},
+    score::{self, host_ppm, tenant_ppm, with_host_conduct, with_tenant_conduct},
     AccountId, Balance, Conduct, HostId, Moment, TenantConduct,
 };
 
 use crate::{Config, Event, HostScores, Pallet, ProviderFaults, TenantScores};
 
-/// Tenants' scores fall into this many classes.
+/// The number of priority classes of tenants.
 const PRIORITIES: u32 = 10;
 
 impl<T: Config> Pallet<T> {
-    /// Writes down that `host` did `conduct` at `now`, `count` times, in leases whose fees amount to `fees`
-    /// base units. One read, one write, one event.
+    /// Records that `host` showed `conduct` at `now`, `count` times, in leases whose fees sum up to `fees` base units.
+    /// One read, one write, one event.
     pub fn observe_host(host: &HostId, conduct: Conduct, count: u32, fees: Balance, now: Moment) {
-        let score = host_observed(&HostScores::<T>::get(host).unwrap_or_default(), conduct, count, fees, now);
+        let score = with_host_conduct(&HostScores::<T>::get(host).unwrap_or_default(), conduct, count, fees, now);
         HostScores::<T>::insert(host, score);
         Self::deposit_event(Event::Scored { host: host.clone(), score_ppm: host_ppm(&score) });
     }
 
-    /// Writes down that `tenant` did `conduct` at `now`, in leases whose fees amount to `fees` base units. One read, one write,
-    /// one event.
+    /// Records that `tenant` showed `conduct` at `now`, in leases whose fees sum up to `fees` base units. One read, one
+    /// write, one event.
     pub fn observe_tenant(tenant: &AccountId, conduct: TenantConduct, fees: Balance, now: Moment) {
-        let score = tenant_observed(&TenantScores::<T>::get(tenant).unwrap_or_default(), conduct, fees, now);
+        let score = with_tenant_conduct(&TenantScores::<T>::get(tenant).unwrap_or_default(), conduct, fees, now);
         TenantScores::<T>::insert(tenant, score);
         Self::deposit_event(Event::TenantScored { tenant: tenant.clone(), score_ppm: tenant_ppm(&score) });
     }
 
-    /// Writes down a `fault` at `now` of a host that has `share_ppm` of the bonds of `provider`. One read, one write.
+    /// Records a `fault` at `now` of a host that has `share_ppm` of the bonds of `provider`. One read, one write.
     pub fn observe_fault(provider: &AccountId, fault: Fault, share_ppm: u32, now: Moment) {
         let record = ProviderFaults::<T>::get(provider).unwrap_or_default();
-        ProviderFaults::<T>::insert(provider, score::faulted(&record, fault, share_ppm, now));
+        ProviderFaults::<T>::insert(provider, score::with_fault(&record, fault, share_ppm, now));
     }
 
     /// The score of a host in parts per million, by which schedulers may prefer it; one half where nothing is known.

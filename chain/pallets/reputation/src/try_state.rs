@@ -1,4 +1,4 @@
-//! What must always be true of scores. See docs/invariants.md.
+//! The invariants of scores. See docs/invariants.md.
 
 use frame_support::ensure;
 use gantry_primitives::score::{host_ppm, tenant_ppm, MAX_WEIGHT};

@@ -1,7 +1,7 @@
-//! Calls about many tasks at once. Each item succeeds or is refused by itself.
+//! Calls about many tasks. Each item succeeds or is refused independently.
 //!
-//! What an item costs goes by the leases, tasks and hosts it touches. A caller pays in advance for what a batch names, each
-//! task and each host once, and for the leases of one task of the most pods besides; an item that would touch more is
+//! The weight of an item depends on the leases, tasks and hosts that it reads. A caller pays in advance for those that
+//! the batch names, each once, and for the leases of one more task with the most pods. An item that would read more is
 //! refused before it does.
 
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use gantry_primitives::{
     MAX_PODS,
 };
 
-use crate::{assigning::Assigner, desk::Desk, Config, Error, Event, Pallet, Schedulers, WeightInfo};
+use crate::{assignment::Assigner, changes::TaskChanges, Config, Error, Event, Pallet, Schedulers, WeightInfo};
 
-/// A task, and where its pods are to be.
+/// A task, and the placements of its pods.
 type Assignment = (TaskId, UpTo<PodPlacement, MAX_PODS>);
 
-/// How the items of a batch fared.
+/// How many items of a batch were accepted and refused.
 #[derive(Default)]
 struct Outcome {
     accepted: u32,
@@ -25,7 +25,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Counts an item, and tells of it where it was refused.
+    /// Counts an item, and emits an event if it was refused.
     fn note<T: Config>(&mut self, task: TaskId, item: DispatchResult) {
         match item {
             Ok(()) => self.accepted += 1,
@@ -37,29 +37,29 @@ impl Outcome {
         }
     }
 
-    fn tell<T: Config>(self) {
+    fn deposit_event<T: Config>(self) {
         Pallet::<T>::deposit_event(Event::BatchDone { accepted: self.accepted, refused: self.refused });
     }
 }
 
-/// What a batch touches, in the terms of its weight.
-struct Touched {
-    /// Leases and items without any, except those that are counted as the first of a spec or host.
+/// The values that a batch reads, in the units of its weight function.
+struct AccessCounts {
+    /// Leases, and items without leases, except those that are counted as the first of a spec or host.
     plain: u32,
     specs: u32,
     hosts: u32,
 }
 
-impl Touched {
-    /// `leases`: leases and items without any. As many of them as there are specs and hosts are counted as the first of
-    /// one, so that more specs, hosts or leases never weigh less.
+impl AccessCounts {
+    /// `leases` counts leases and items without leases. Of these, as many as there are specs and hosts are counted as
+    /// the first of one, so that more specs, hosts or leases never weigh less.
     const fn new(leases: u32, specs: u32, hosts: u32) -> Self {
         Self { plain: leases.saturating_sub(specs).saturating_sub(hosts), specs, hosts }
     }
 
-    /// What was touched at a desk.
-    fn of<T: Config>(desk: &Desk<T>, outcome: &Outcome) -> Self {
-        let (specs, hosts, leases) = desk.touched();
+    /// Returns the values that were read by `changes`.
+    fn from_changes<T: Config>(changes: &TaskChanges<T>, outcome: &Outcome) -> Self {
+        let (specs, hosts, leases) = changes.access_counts();
         Self::new(leases.max(outcome.accepted.saturating_add(outcome.refused)), specs, hosts)
     }
 
@@ -72,12 +72,12 @@ impl Touched {
     }
 }
 
-/// How many leases a batch of so many items may touch.
+/// Returns how many leases a batch of `items` items may read.
 pub(crate) const fn leases_paid_for(items: u32) -> u32 {
     items.saturating_add(MAX_PODS)
 }
 
-/// How many different values there are.
+/// Returns the number of distinct values.
 fn distinct<V: Ord>(values: impl Iterator<Item = V>) -> u32 {
     let mut values: Vec<V> = values.collect();
     values.sort_unstable();
@@ -85,21 +85,21 @@ fn distinct<V: Ord>(values: impl Iterator<Item = V>) -> u32 {
     values.len() as u32
 }
 
-/// How many pods a batch places.
+/// Returns the number of pods that a batch places.
 fn pods_of(assignments: &[Assignment]) -> u32 {
     assignments.iter().map(|(_, pods)| pods.len() as u32).sum()
 }
 
-/// What `assign_batch` may cost: each task that it names has a spec of its own. The other leases that it may touch each
-/// have a host of their own, which costs more than a spec.
+/// Returns the maximum weight of `assign_batch`: each task that it names has its own spec. The other leases that it may
+/// read each have their own host, which weighs more than a spec.
 pub(crate) fn assign_batch_weight<T: Config>(assignments: &[Assignment]) -> Weight {
     let specs = distinct(assignments.iter().map(|(task, _)| *task));
     let hosts = distinct(assignments.iter().flat_map(|(_, pods)| pods).map(|pod| &pod.host));
     let leases = pods_of(assignments).max(assignments.len() as u32);
-    Touched::new(leases_paid_for(leases), specs, hosts.saturating_add(MAX_PODS)).assign_batch_weight::<T>()
+    AccessCounts::new(leases_paid_for(leases), specs, hosts.saturating_add(MAX_PODS)).assign_batch_weight::<T>()
 }
 
-/// How many leases the failures that a batch reports may touch, beside those that it names.
+/// Returns how many leases the reported failures may read, beside those that the batch names.
 fn leases_of_failures(reports: &[(LeaseId, Report)]) -> u32 {
     let failed = reports.iter().filter(|(_, report)| matches!(report, Report::Failed(_)));
     match distinct(failed.map(|(lease, _)| lease_parts(*lease).0)) {
@@ -108,16 +108,16 @@ fn leases_of_failures(reports: &[(LeaseId, Report)]) -> u32 {
     }
 }
 
-/// What `report_batch` may cost: each task that it names has a spec of its own. Only where a pod fails are other hosts than
-/// the caller touched.
+/// Returns the maximum weight of `report_batch`: each task that it names has its own spec. Other hosts than the caller
+/// are read only if a pod fails.
 pub(crate) fn report_batch_weight<T: Config>(reports: &[(LeaseId, Report)]) -> Weight {
     let specs = distinct(reports.iter().map(|(lease, _)| lease_parts(*lease).0));
     let others = leases_of_failures(reports);
     let leases = others.saturating_add(reports.len() as u32);
-    Touched::new(leases, specs, others.saturating_add(1)).report_batch_weight::<T>()
+    AccessCounts::new(leases, specs, others.saturating_add(1)).report_batch_weight::<T>()
 }
 
-/// What `settle_batch` may cost: each task has a spec of its own, and each lease a host.
+/// Returns the maximum weight of `settle_batch`: each task has its own spec, and each lease its own host.
 pub(crate) fn settle_batch_weight<T: Config>(items: u32) -> Weight {
     <T as Config>::WeightInfo::settle_batch(0, items, leases_paid_for(items))
 }
@@ -128,14 +128,14 @@ impl<T: Config> Pallet<T> {
         assignments: UpTo<Assignment, MAX_ASSIGNMENTS>,
     ) -> DispatchResultWithPostInfo {
         ensure!(Schedulers::<T>::contains_key(&who), Error::<T>::NotScheduler);
-        let mut desk = Desk::<T>::new().with_limits(u32::MAX, MAX_PODS);
+        let mut changes = TaskChanges::<T>::new().with_limits(u32::MAX, MAX_PODS);
         let mut outcome = Outcome::default();
         for (task, pods) in assignments {
-            outcome.note::<T>(task, desk.assign(&Assigner::Scheduler(&who), task, pods));
+            outcome.note::<T>(task, changes.assign(&Assigner::Scheduler(&who), task, pods));
         }
-        let done = Touched::of(&desk, &outcome);
-        desk.commit()?;
-        outcome.tell::<T>();
+        let done = AccessCounts::from_changes(&changes, &outcome);
+        changes.commit()?;
+        outcome.deposit_event::<T>();
         Ok(Some(done.assign_batch_weight::<T>()).into())
     }
 
@@ -143,44 +143,45 @@ impl<T: Config> Pallet<T> {
         host: HostId,
         reports: UpTo<(LeaseId, Report), MAX_BATCH>,
     ) -> DispatchResultWithPostInfo {
-        let mut desk = Desk::<T>::new().with_limits(u32::MAX, leases_of_failures(&reports));
+        let mut changes = TaskChanges::<T>::new().with_limits(u32::MAX, leases_of_failures(&reports));
         let mut outcome = Outcome::default();
         for (lease, report) in reports {
-            let item = desk.report(&host, lease, report).map(|_pods| ());
+            let item = changes.report(&host, lease, report).map(|_pods| ());
             outcome.note::<T>(lease_parts(lease).0, item);
         }
         if outcome.refused > 0 {
-            let fine = desk.params.refused_item_fine.saturating_mul(Balance::from(outcome.refused));
-            desk.fine(&host, fine)?;
+            let fine = changes.params.refused_item_fine.saturating_mul(Balance::from(outcome.refused));
+            changes.fine(&host, fine)?;
         }
-        let done = Touched::of(&desk, &outcome);
-        desk.commit()?;
-        outcome.tell::<T>();
+        let done = AccessCounts::from_changes(&changes, &outcome);
+        changes.commit()?;
+        outcome.deposit_event::<T>();
         Ok(Some(done.report_batch_weight::<T>()).into())
     }
 
     pub(crate) fn do_settle_batch(who: AccountId, tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
-        let mut desk = Desk::<T>::new().with_limits(leases_paid_for(tasks.len() as u32), u32::MAX).settled_by(who);
+        let mut changes =
+            TaskChanges::<T>::new().with_limits(leases_paid_for(tasks.len() as u32), u32::MAX).with_settler(who);
         let mut outcome = Outcome::default();
         for task in tasks {
-            let item = desk.settle(task).map(|_leases| ());
+            let item = changes.settle(task).map(|_leases| ());
             outcome.note::<T>(task, item);
         }
-        let done = Touched::of(&desk, &outcome);
-        desk.commit()?;
-        outcome.tell::<T>();
+        let done = AccessCounts::from_changes(&changes, &outcome);
+        changes.commit()?;
+        outcome.deposit_event::<T>();
         Ok(Some(<T as Config>::WeightInfo::settle_batch(done.plain, done.specs, done.hosts)).into())
     }
 
     pub(crate) fn do_prune(tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
-        let mut desk = Desk::<T>::new();
+        let mut changes = TaskChanges::<T>::new();
         let mut outcome = Outcome::default();
         for task in tasks {
-            outcome.note::<T>(task, desk.prune(task));
+            outcome.note::<T>(task, changes.prune(task));
         }
-        let done = Touched::of(&desk, &outcome);
-        desk.commit()?;
-        outcome.tell::<T>();
+        let done = AccessCounts::from_changes(&changes, &outcome);
+        changes.commit()?;
+        outcome.deposit_event::<T>();
         Ok(Some(<T as Config>::WeightInfo::prune(done.plain.saturating_add(done.hosts), done.specs)).into())
     }
 }

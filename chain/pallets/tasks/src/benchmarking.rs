@@ -1,5 +1,5 @@
-//! Measures what each call costs. Single calls: each pod on a host of its own, with as many devices and as long texts as
-//! there may be. Batches: what an item costs by itself, what each further spec adds, and what each further host adds.
+//! Benchmarks. Single calls: each pod on its own host, with the most devices and the longest texts. Batches: the weight
+//! of an item, of each further spec, and of each further host.
 
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
@@ -16,7 +16,7 @@ use crate::{
     hosts, Call, Config, CurrentParams, LeavingSchedulers, NextTaskId, Pallet, Params, PunishedUntil, Schedulers,
 };
 
-/// More than anything here costs.
+/// More than any cost here.
 const COINS: Balance = 1 << 100;
 const HOUR: u64 = 3_600_000;
 /// The time at which every benchmark begins.
@@ -251,9 +251,9 @@ fn guard<T: Config>(leases: &[(LeaseId, HostId)], standby: &HostId) {
     }
 }
 
-/// The first lease of a running service of as many pods as there may be, another service for each number: its pod goes
-/// on at a standby when its provider has reclaimed it.
-pub(crate) fn a_guarded_lease<T: Config>(number: u32) -> LeaseId {
+/// The first lease of a running service with the most pods, another service for each number. Its pod migrates to a
+/// standby when its provider has reclaimed it.
+pub(crate) fn create_lease_with_standby<T: Config>(number: u32) -> LeaseId {
     never_away::<T>();
     let tenant = with_coins::<T>("tenant", 0);
     let manifest = manifest(1);
@@ -271,8 +271,8 @@ pub(crate) fn a_guarded_lease<T: Config>(number: u32) -> LeaseId {
 }
 
 /// An active lease of a rental, another for each number, with a tenant that can pay and a host that is online.
-pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
-    // Else there would be nothing to pay.
+pub(crate) fn create_rental<T: Config>(number: u32) -> LeaseId {
+    // So that there is something to pay.
     never_away::<T>();
     let tenant = with_coins::<T>("tenant", 0);
     let manifest = manifest(1);
@@ -287,8 +287,8 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     lease
 }
 
-/// A waiting task of a priority above all others here, and as many running tasks of one pod as it has pods, each on a
-/// host of its own that has no room beside it.
+/// A queued task with a priority above all others here, and as many running tasks of one pod as it has pods, each on
+/// its own host without free resources.
 struct Preempting {
     wanting: TaskId,
     victims: Vec<TaskId>,
@@ -323,8 +323,8 @@ impl Preempting {
         Self { wanting, victims: running, pods: pods.try_into().expect("there are not too many"), scheduler }
     }
 
-    /// Tells the running tasks to leave. Returns the waiting task.
-    fn tell<T: Config>(self) -> TaskId {
+    /// Gives the running tasks a preemption notice. Returns the queued task.
+    fn give_notice<T: Config>(self) -> TaskId {
         let victims = self.victims.try_into().expect("there are not too many");
         Pallet::<T>::do_preempt(self.scheduler, self.wanting, victims, self.pods).expect("they may be made to leave");
         self.wanting
@@ -332,7 +332,7 @@ impl Preempting {
 }
 
 /// A host that waits to be verified, with devices that may be challenged, and its provider. For pallets above.
-pub fn an_unverified_host<T: Config>() -> (HostId, AccountId) {
+pub fn create_unverified_host<T: Config>() -> (HostId, AccountId) {
     let host = online_host::<T>(0);
     let provider = hosts::Hosts::<T>::mutate(&host, |record| {
         let record = record.as_mut().expect("it was just made");
@@ -343,14 +343,15 @@ pub fn an_unverified_host<T: Config>() -> (HostId, AccountId) {
     (host, provider)
 }
 
-/// A job of as many pods as there may be that has reported; its tenant is the account named `tenant`. For pallets above.
-pub fn a_reported_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> TaskId {
+/// A reported job with the most pods; its tenant is the account named `tenant`. For the benchmarks of other pallets.
+pub fn create_reported_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> TaskId {
     prepare::<T>();
     reported::<T>(MAX_PODS)
 }
 
 /// A running job whose results are compared, with the leases of its replicas. For pallets above.
-pub fn a_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> (TaskId, Vec<(LeaseId, HostId)>) {
+pub fn create_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> (TaskId, Vec<(LeaseId, HostId)>)
+{
     const REPLICAS: u32 = 3;
     prepare::<T>();
     CurrentParams::<T>::mutate(|params| params.max_replicas = REPLICAS as u8);
@@ -390,9 +391,9 @@ impl Items {
         let first = submit(plain + own_host + 1).expect("it is sound");
         let apart = (0..own_spec).map(|_| submit(1).expect("it is sound")).collect();
         let tasks: Vec<TaskId> = (first..first + u64::from(plain + own_host)).collect();
-        let (here, elsewhere) = tasks.split_at(plain as usize);
-        let elsewhere = elsewhere.iter().zip(0..).map(|(task, number)| (*task, online_host::<T>(number)));
-        Self { plain: here.to_vec(), own_spec: apart, own_host: elsewhere.collect() }
+        let (with_shared_host, with_own_host) = tasks.split_at(plain as usize);
+        let with_own_host = with_own_host.iter().zip(0..).map(|(task, number)| (*task, online_host::<T>(number)));
+        Self { plain: with_shared_host.to_vec(), own_spec: apart, own_host: with_own_host.collect() }
     }
 
     fn all(&self) -> Vec<(TaskId, HostId)> {
@@ -587,7 +588,7 @@ mod benchmarks {
     #[benchmark]
     fn expire(v: Linear<1, MAX_VICTIMS>) {
         prepare::<T>();
-        let task = Preempting::begin::<T>(v).tell::<T>();
+        let task = Preempting::begin::<T>(v).give_notice::<T>();
         set_time::<T>(BEGIN + HOUR + 1);
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), task);
@@ -675,7 +676,7 @@ mod benchmarks {
     #[benchmark]
     fn finish_preemption(l: Linear<2, 32>) {
         prepare::<T>();
-        let wanting = Preempting::begin::<T>(l / 2).tell::<T>();
+        let wanting = Preempting::begin::<T>(l / 2).give_notice::<T>();
         set_time::<T>(BEGIN + HOUR / 2);
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), wanting);
@@ -689,7 +690,7 @@ mod benchmarks {
         let (lease, _) = leases[0].clone();
         let [named, host] = [MAX_PODS, MAX_PODS + 1].map(online_host::<T>);
         guard::<T>(&leases, &named);
-        // What is looked at last speaks against the one that is named.
+        // The condition that is checked last fails for the host that is named.
         hosts::Hosts::<T>::mutate(named, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = COINS);
         #[extrinsic_call]
         _(RawOrigin::Signed(tenant()), lease, host.clone(), all_devices(), Balance::MAX);

@@ -1,4 +1,4 @@
-//! The lists of tasks by what they wait for: bitmaps of 256 tasks, so that a batch about neighbours changes few pages.
+//! The lists of tasks by state: bitmaps of 256 tasks, so that a batch about neighbouring tasks changes few pages.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::marker::PhantomData;
@@ -10,19 +10,19 @@ use crate::{ByState, Config, Pallet};
 /// One bit for each of 256 neighbouring tasks.
 pub type Page = [u8; 32];
 
-const fn place(task: TaskId) -> (usize, u8) {
+const fn bit_of(task: TaskId) -> (usize, u8) {
     let bit = task % 256;
     ((bit / 8) as usize, 1 << (bit % 8))
 }
 
-/// Whether a page lists a task.
-pub(crate) const fn lists(page: &Page, task: TaskId) -> bool {
-    let (byte, bit) = place(task);
+/// Whether the bit of a task is set on its page.
+pub(crate) const fn contains(page: &Page, task: TaskId) -> bool {
+    let (byte, bit) = bit_of(task);
     page[byte] & bit != 0
 }
 
 fn set(page: &mut Page, task: TaskId, listed: bool) {
-    let (byte, bit) = place(task);
+    let (byte, bit) = bit_of(task);
     if listed {
         page[byte] |= bit;
     } else {
@@ -30,31 +30,31 @@ fn set(page: &mut Page, task: TaskId, listed: bool) {
     }
 }
 
-/// The tasks that a page lists, from `from` on, in their order.
+/// Returns the tasks of a page from `from` on, in their order.
 fn listed(key: PageKey, page: Page, from: TaskId) -> impl Iterator<Item = TaskId> {
     let first = key.first_task();
-    (first..first.saturating_add(256)).filter(move |task| *task >= from && lists(&page, *task))
+    (first..first.saturating_add(256)).filter(move |task| *task >= from && contains(&page, *task))
 }
 
-/// The pages that an extrinsic has changed, each read once and written once.
+/// The pages that an extrinsic changes, each read once and written once.
 pub(crate) struct Index<T> {
     pages: BTreeMap<(IndexTag, PageKey), Page>,
-    of: PhantomData<T>,
+    _config: PhantomData<T>,
 }
 
 impl<T: Config> Index<T> {
     pub(crate) const fn new() -> Self {
-        Self { pages: BTreeMap::new(), of: PhantomData }
+        Self { pages: BTreeMap::new(), _config: PhantomData }
     }
 
-    /// Puts a task on a list or takes it off.
+    /// Adds a task to a list, or removes it.
     pub(crate) fn put(&mut self, tag: IndexTag, task: TaskId, is_listed: bool) {
         let key = PageKey::of(task);
         let page = self.pages.entry((tag, key)).or_insert_with(|| ByState::<T>::get(tag, key).unwrap_or_default());
         set(page, task, is_listed);
     }
 
-    /// Writes the pages. One that lists nothing is removed.
+    /// Writes the pages. An empty page is removed.
     pub(crate) fn commit(self) {
         for ((tag, key), page) in self.pages {
             if page == Page::default() {
@@ -70,9 +70,9 @@ impl<T: Config> Pallet<T> {
     /// Up to `limit` tasks of a list, from `from` on, in their order.
     pub(crate) fn listed_from(tag: IndexTag, from: TaskId, limit: usize) -> Vec<TaskId> {
         let first = PageKey::of(from);
-        let here = ByState::<T>::get(tag, first).map(|page| (first, page));
-        let after = ByState::<T>::iter_prefix_from(tag, ByState::<T>::hashed_key_for(tag, first));
-        here.into_iter().chain(after).flat_map(|(key, page)| listed(key, page, from)).take(limit).collect()
+        let first_page = ByState::<T>::get(tag, first).map(|page| (first, page));
+        let later_pages = ByState::<T>::iter_prefix_from(tag, ByState::<T>::hashed_key_for(tag, first));
+        first_page.into_iter().chain(later_pages).flat_map(|(key, page)| listed(key, page, from)).take(limit).collect()
     }
 }
 
@@ -90,6 +90,6 @@ mod tests {
         set(&mut page, 301, false);
         assert_eq!(listed(PageKey::of(256), page, 0).collect::<Vec<_>>(), [256, 257, 511]);
         assert_eq!(listed(PageKey::of(256), page, 257).collect::<Vec<_>>(), [257, 511]);
-        assert!(lists(&page, 511) && !lists(&page, 510));
+        assert!(contains(&page, 511) && !contains(&page, 510));
     }
 }

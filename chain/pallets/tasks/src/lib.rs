@@ -1,37 +1,39 @@
 //! # Tasks
 //!
-//! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
-//! and their escrows inside; what tasks submitted together share is kept once.
+//! The tasks that tenants submit, and the tables by which tasks and their leases change. A task is one record that
+//! contains its leases and their escrows; the values that tasks submitted together share are stored once.
 //!
-//! This file declares. `submitting.rs`, `schedulers.rs`, `evidence.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
-//! `settling.rs` and `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
-//! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
-//! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
+//! This file declares the pallet. `submission.rs`, `schedulers.rs`, `self_assignment.rs`, `assignment.rs`,
+//! `anti_affinity.rs`, `reports.rs`, `termination.rs`, `preemption.rs`, `migration.rs`, `settlement.rs` and
+//! `verdicts.rs` implement the calls and ports about one task, and `batches.rs` those about many. All of them change
+//! tasks through `TaskChanges` (`changes.rs`), which reads shared values once and writes them once. `index.rs` contains
+//! the lists of tasks by state, `lease_store.rs` the port of the leases pallet, `views.rs` the view functions, and
+//! `errors.rs` the conversion of errors of the pure rules.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
-mod apart;
-mod assigning;
+mod anti_affinity;
+mod assignment;
 mod batches;
 #[cfg(feature = "runtime-benchmarks")]
 pub mod benchmarking;
-mod desk;
-mod endings;
+mod changes;
 mod errors;
-mod evidence;
 mod index;
-mod judging;
-mod keeping;
-mod preempting;
-mod reporting;
+mod lease_store;
+mod migration;
+mod preemption;
+mod reports;
 mod schedulers;
-mod settling;
-mod submitting;
-mod surviving;
+mod self_assignment;
+mod settlement;
+mod submission;
+mod termination;
 mod try_state;
 mod types;
+mod verdicts;
 mod views;
 pub mod weights;
 
@@ -52,7 +54,7 @@ use pallet_gantry_hosts as hosts;
 use pallet_gantry_leases as leases;
 use pallet_gantry_reputation as reputation;
 
-/// A lease as it was opened: its number, its host, what it costs in base units an hour, and what was deposited for it.
+/// A lease as it was opened: its number, its host, its rate in base units per hour, and its deposit.
 pub type OpenedLease = (LeaseId, HostId, Balance, Balance);
 
 #[frame_support::pallet]
@@ -68,11 +70,11 @@ pub mod pallet {
         MAX_BATCH, MAX_PODS, MAX_VICTIMS,
     };
 
-    /// The storage of this pallet is that of this version.
+    /// The version of the storage of this pallet.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
-    /// What the pallet needs of its runtime. It is coupled tightly with the other pallets of Gantry: an attempt of a
-    /// task is resources of hosts, leases and escrows, all taken or none.
+    /// The types that the runtime provides. The pallet is coupled to the other pallets of Gantry: an attempt allocates
+    /// resources of hosts, leases and escrows, all or none.
     #[pallet::config]
     pub trait Config:
         frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>>
@@ -91,7 +93,7 @@ pub mod pallet {
         type WeightInfo: WeightInfo;
     }
 
-    /// What tenants want run.
+    /// The tasks that tenants submit.
     #[pallet::pallet]
     #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
@@ -105,7 +107,7 @@ pub mod pallet {
     #[pallet::storage]
     pub type Tasks<T: Config> = StorageMap<_, Identity, TaskKey, TaskRecord>;
 
-    /// What tasks submitted together share, under the number of the first, until the last is pruned.
+    /// The values that tasks submitted together share, under the number of the first, until the last is pruned.
     #[pallet::storage]
     pub type Specs<T: Config> = StorageMap<_, Identity, TaskKey, SpecRecord>;
 
@@ -113,38 +115,38 @@ pub mod pallet {
     #[pallet::storage]
     pub type Manifests<T: Config> = StorageMap<_, Identity, TaskKey, Manifest>;
 
-    /// The lists of tasks by what they wait for, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set where
-    /// a task is on the list.
+    /// The lists of tasks by state, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set if a task is on the
+    /// list.
     #[pallet::storage]
     pub type ByState<T: Config> = StorageDoubleMap<_, Identity, IndexTag, Identity, PageKey, Page>;
 
-    /// What each tenant has submitted: the first of the tasks submitted together, and how many they were. Until the
-    /// last is pruned.
+    /// The submissions of each tenant: the first of the tasks submitted together, and their number. Until the last is
+    /// pruned.
     #[pallet::storage]
     pub type ByTenant<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Identity, TaskKey, u32>;
 
-    /// What is left of pruned tasks, by their number divided by 4,096.
+    /// The archive of pruned tasks, by their number divided by 4,096.
     #[pallet::storage]
     pub type Archive<T: Config> = StorageMap<_, Twox64Concat, u64, ArchivePage, ValueQuery>;
 
-    /// Who may assign tasks of others, each with the bond that is held for it.
+    /// The accounts that may assign tasks of others, each with its bond on hold.
     #[pallet::storage]
     pub type Schedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Balance>;
 
-    /// Schedulers that have left, each with the bond that is still held and the time of its release.
+    /// Schedulers that have left, each with its bond, which is still on hold, and the time of its release.
     #[pallet::storage]
     pub type LeavingSchedulers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, LeavingScheduler>;
 
-    /// The digest of the queue definitions by which a scheduler orders tasks, where it has published one.
+    /// The digest of the queue definitions by which a scheduler orders tasks, if it has published one.
     #[pallet::storage]
     pub type QueueDigests<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Digest>;
 
-    /// Of schedulers that lost a part of their bond: the time of the assignment for which. What they assigned until then
-    /// is not held against them any more.
+    /// For schedulers that were penalised: the time of the assignment. Their assignments until then cannot be penalised
+    /// again.
     #[pallet::storage]
     pub type PunishedUntil<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, Moment>;
 
-    /// Which spot tasks were told to leave, by the waiting task for which. While that task waits.
+    /// The preemption notices, by the queued task in whose favour they were given. While that task is queued.
     #[pallet::storage]
     pub type PreemptionNotices<T: Config> = StorageMap<_, Identity, TaskKey, PreemptionNotice>;
 
@@ -154,16 +156,16 @@ pub mod pallet {
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
-    /// Why coins are held.
+    /// The reasons for which the pallet holds coins.
     #[pallet::composite_enum]
     pub enum HoldReason {
-        /// The chain keeps tasks and their manifests.
+        /// Deposits for stored tasks and manifests.
         Deposit,
         /// The bond of a scheduler.
         SchedulerBond,
     }
 
-    /// What the chain starts with.
+    /// The genesis configuration.
     #[pallet::genesis_config]
     #[derive(frame_support::DefaultNoBound)]
     pub struct GenesisConfig<T: Config> {
@@ -171,7 +173,7 @@ pub mod pallet {
         pub params: Params,
         /// Accounts that are bonded as schedulers from the start.
         pub schedulers: Vec<AccountId>,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -188,24 +190,24 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
         /// A tenant submitted tasks.
         Submitted {
-            /// The first of them; the others have the numbers that follow.
+            /// The first of them; the others have the next numbers.
             first: TaskId,
             /// How many.
             count: u32,
-            /// Who pays.
+            /// The account that pays.
             tenant: AccountId,
-            /// The sort of work.
+            /// The kind of the tasks.
             kind: TaskKind,
             /// SHA-256 of their manifest.
             manifest_digest: Digest,
         },
-        /// Pods of a task were placed.
+        /// Pods of a task were assigned.
         Assigned {
             /// The task.
             task: TaskId,
@@ -214,7 +216,7 @@ pub mod pallet {
             /// The leases that were opened, in the order of the pods: each with its host, its rate an hour and its
             /// deposit.
             leases: Vec<OpenedLease>,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
         /// A rental took over the retained data of a lease, which has ended for good.
@@ -230,9 +232,9 @@ pub mod pallet {
             task: TaskId,
             /// The lease of the pod.
             lease: LeaseId,
-            /// When the lease is over by itself.
+            /// When the lease ends.
             depletes_at: Moment,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
         /// A pod reported its result.
@@ -241,27 +243,27 @@ pub mod pallet {
             task: TaskId,
             /// The lease of the pod.
             lease: LeaseId,
-            /// What it ended with.
+            /// Its result.
             result: PodResult,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
-        /// An attempt came to nothing: the task waits again, or has failed.
+        /// An attempt failed: the task is queued again, or has failed.
         Requeued {
             /// The task.
             task: TaskId,
-            /// The lease because of which.
+            /// The lease that failed.
             lease: LeaseId,
             /// Why.
             reason: RequeueReason,
             /// How the leases of the attempt were paid.
             bills: Vec<LeaseBill>,
-            /// How many attempts have come to nothing.
+            /// The number of failed attempts.
             failures: u8,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
-        /// A pod of a service, a rental or a task with replicas came to nothing.
+        /// A pod of a service, a rental or a task with replicas failed.
         PodLost {
             /// The task.
             task: TaskId,
@@ -271,12 +273,12 @@ pub mod pallet {
             reason: RequeueReason,
             /// How the leases that ended were paid.
             bills: Vec<LeaseBill>,
-            /// How many attempts have come to nothing; of services and rentals, how many in a row.
+            /// The number of failed attempts; for services and rentals, of consecutive ones.
             failures: u8,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
-        /// A lease ended because its time is over, or its provider or the tenant's coins ended it.
+        /// A lease ended because its time is over, its provider reclaimed it, or its deposit is used up.
         LeaseEnded {
             /// The task.
             task: TaskId,
@@ -287,72 +289,72 @@ pub mod pallet {
             /// How the leases that were paid at once were paid. Those of services and rentals are paid when the task
             /// is settled.
             bills: Vec<LeaseBill>,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
-        /// A spot task was told to leave for a waiting task of higher priority.
+        /// A spot task received a preemption notice in favour of a queued task of higher priority.
         PreemptionNoticed {
             /// The spot task.
             task: TaskId,
-            /// The waiting task.
+            /// The queued task.
             wanting: TaskId,
-            /// Until then it may run on.
+            /// The spot task may continue until then.
             ends_at: Moment,
         },
-        /// The notice of a spot task is void: the task for which it was to leave waits no longer, or its pods did not fit
-        /// when the notice was over.
+        /// The preemption notice of a spot task was withdrawn: the queued task is no longer queued, or its pods did not
+        /// fit at the end of the notice.
         PreemptionWithdrawn {
             /// The spot task.
             task: TaskId,
-            /// The task that waited.
+            /// The task that was queued.
             wanting: TaskId,
         },
-        /// The notice of others is over, and a waiting task could not be assigned in their place: nobody leaves.
+        /// A preemption notice is over, and the queued task could not be assigned: no task is evicted.
         PreemptionFailed {
-            /// The waiting task.
+            /// The queued task.
             task: TaskId,
             /// Why it could not be assigned.
             error: DispatchError,
         },
-        /// A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
-        /// its data is retained; others wait again.
+        /// A spot task was preempted by a queued task of higher priority, which was assigned. A rental has ended, and
+        /// its data is retained; others are queued again.
         Preempted {
             /// The spot task.
             task: TaskId,
-            /// The waiting task.
+            /// The queued task.
             wanting: TaskId,
-            /// How its leases were paid; a rental's is when it is settled.
+            /// How its leases were paid; that of a rental is paid at its settlement.
             bills: Vec<LeaseBill>,
             /// Where the spot task stands now.
             state: TaskState,
         },
-        /// A host was named where the pod of a lease goes on if its own fails.
+        /// A host was named as the standby of a lease.
         StandbyNamed {
             /// The lease.
             lease: LeaseId,
             /// The standby.
             host: HostId,
         },
-        /// A pod goes on at another host, by a new lease that waits for its start.
+        /// A pod migrates to another host, by a new lease that is pending.
         LeaseMoved {
             /// The task.
             task: TaskId,
             /// The lease that ended.
             from: LeaseId,
-            /// The lease by which the pod goes on.
+            /// The new lease.
             to: LeaseId,
             /// The host of that lease.
             host: HostId,
-            /// What that lease costs in base units an hour.
+            /// The rate of that lease in base units per hour.
             rate_per_hour: Balance,
-            /// Its deposit: what was left of the deposit of the lease that ended.
+            /// Its deposit: the rest of the deposit of the lease that ended.
             deposit: Balance,
             /// How the lease that ended was paid.
             bill: LeaseBill,
             /// Why it ended: the pod was moved, or it was lost and its standby took over.
             reason: EndReason,
         },
-        /// A host keeps a new checkpoint of a pod.
+        /// A host stored a new checkpoint of a pod.
         Checkpointed {
             /// The lease of the pod.
             lease: LeaseId,
@@ -361,7 +363,7 @@ pub mod pallet {
             /// How long the file is, in bytes.
             bytes: u64,
         },
-        /// A tenant called a task off.
+        /// A tenant cancelled a task.
         Cancelled {
             /// The task.
             task: TaskId,
@@ -377,10 +379,10 @@ pub mod pallet {
         Stopped {
             /// The task.
             task: TaskId,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
-        /// A task is to have another number of pods.
+        /// A service was scaled, or a further replica was requested.
         Scaled {
             /// The task.
             task: TaskId,
@@ -388,7 +390,7 @@ pub mod pallet {
             pods: u8,
             /// How the leases of pods that are no longer wanted were paid.
             bills: Vec<LeaseBill>,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
         /// The tenant accepted the result of a task.
@@ -427,7 +429,7 @@ pub mod pallet {
             upheld: bool,
             /// How the leases were closed where it was upheld.
             bills: Vec<LeaseBill>,
-            /// Where the task stands now.
+            /// The new state of the task.
             state: TaskState,
         },
         /// A task is settled and everyone is paid.
@@ -462,14 +464,14 @@ pub mod pallet {
             /// The lease.
             lease: LeaseId,
         },
-        /// A final task was put away.
+        /// A final task was pruned.
         Pruned {
             /// The task.
             task: TaskId,
             /// The digest of its page of the archive, this task folded in.
             digest: Digest,
         },
-        /// An item of a batch was refused. It changed nothing; the others were not touched by it.
+        /// An item of a batch was refused. It changed nothing and did not affect the others.
         ItemRefused {
             /// Which item, counted from 0.
             index: u32,
@@ -494,7 +496,7 @@ pub mod pallet {
         SchedulerLeaving {
             /// The account.
             who: AccountId,
-            /// From then on its bond can be released.
+            /// The time from which its bond can be released.
             until: Moment,
         },
         /// A scheduler lost a part of its bond, because it placed a pod on a host of its own although another was cheaper.
@@ -510,7 +512,7 @@ pub mod pallet {
             /// What went to the treasury.
             to_treasury: Balance,
         },
-        /// An account that has left the schedulers has its bond back.
+        /// The bond of an account that has left the schedulers was released.
         SchedulerUnbonded {
             /// The account.
             who: AccountId,
@@ -526,16 +528,16 @@ pub mod pallet {
         },
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// There is no such task: it was not submitted, or it is pruned.
         NoSuchTask,
         /// The task has no such lease now.
         NoSuchLease,
-        /// A task in this state cannot go to the wanted one.
+        /// A task in this state cannot change to the requested one.
         TransitionNotAllowed,
-        /// A lease in this state cannot go to the wanted one.
+        /// A lease in this state cannot change to the requested one.
         LeaseTransitionNotAllowed,
         /// One call submits 1 to 4,096 tasks.
         CountInvalid,
@@ -561,7 +563,7 @@ pub mod pallet {
         ReplicasInvalid,
         /// A task whose results are compared cannot be spot.
         ReplicasNotSpot,
-        /// Pods of rentals, and of tasks whose results are compared, are neither moved nor taken over.
+        /// Pods of rentals, and of tasks whose results are compared, do not migrate.
         SurvivalInvalid,
         /// The duration is shorter than `min_charge_ms`, or longer than the chain allows.
         DurationInvalid,
@@ -571,7 +573,7 @@ pub mod pallet {
         DeadlineNotPassed,
         /// The tenant cannot pay the deposits for the task and for its pods at the highest rate.
         TenantCannotPay,
-        /// The cost is greater than any number of coins.
+        /// The cost does not fit its type.
         CostTooHigh,
         /// The caller is neither a bonded scheduler nor the tenant of the task.
         NotSchedulerOrTenant,
@@ -579,7 +581,7 @@ pub mod pallet {
         NotTenant,
         /// The caller is not the host of the lease.
         NotHostOfLease,
-        /// The task waits for no hosts: another scheduler may have been faster.
+        /// The task is not queued: another scheduler may have been faster.
         NotQueued,
         /// The task does not run.
         NotRunning,
@@ -593,7 +595,7 @@ pub mod pallet {
         NotFinal,
         /// The task became final too short a time ago to be pruned.
         TooEarlyToPrune,
-        /// The chain still keeps account of data that a host retains for the task.
+        /// A host still retains data of the task.
         DataRetained,
         /// The result of the task is not disputed.
         NotDisputed,
@@ -609,7 +611,7 @@ pub mod pallet {
         ResultsAreCompared,
         /// The results of this task are not compared.
         NotRedundant,
-        /// None of the results is right.
+        /// There is no right result.
         NothingRight,
         /// A replica still runs, or waits for its start.
         PodsStillRun,
@@ -619,7 +621,7 @@ pub mod pallet {
         PodOutOfRange,
         /// A pod is placed twice, or has a lease already.
         PodRepeated,
-        /// The layout of the task wants each pod on another host, and another of its pods is on this one.
+        /// The layout of the task requires a separate host for each pod, and another of its pods is on this one.
         HostRepeated,
         /// Replicas must be on hosts of different providers, and so must pods whose layout says so.
         ProviderRepeated,
@@ -633,7 +635,7 @@ pub mod pallet {
         DataNotRetained,
         /// The data that the rental is to take over is on another host.
         DataElsewhere,
-        /// The data is to be kept until its time is over, or the tenant gives it up.
+        /// The data must be retained until the end of its period, or until the tenant releases it.
         DataStillKept,
         /// The pod of this lease has started already, or the lease has ended.
         LeaseNotPending,
@@ -663,33 +665,33 @@ pub mod pallet {
         NotScheduler,
         /// The account cannot pay the bond of a scheduler.
         SchedulerCannotPay,
-        /// A call tells 1 to 16 tasks to leave, each once.
+        /// A preemption notice names 1 to 16 tasks, each once.
         VictimsInvalid,
-        /// The task is not spot: nobody makes it leave.
+        /// The task is not spot: it is not preempted.
         NotSpot,
-        /// The priority of the task is not below that of the one that wants its room.
+        /// The priority of the task is not below that of the queued task.
         PriorityNotLower,
-        /// The task was told to leave already.
+        /// The task has a preemption notice already.
         AlreadyNoticed,
-        /// The task was told to leave itself, and makes nobody leave until it runs again.
+        /// The task was preempted itself, and preempts no others until it runs again.
         WasPreempted,
-        /// Nobody was told to leave for the task.
+        /// There is no preemption notice in favour of the task.
         NotNoticed,
         /// The notice is not over.
         NoticeNotOver,
-        /// The task does not allow that its pods are moved.
+        /// The task does not allow that its pods migrate.
         NotMovable,
         /// The task wants no standbys.
         NoStandbyWanted,
-        /// The lease has a standby that is in order and has room.
+        /// The lease has a standby that is healthy and has free resources.
         StandbyStands,
         /// The standby of a pod must belong to another provider than the host of its lease.
         StandbyOfSameProvider,
         /// The pod is on that host already.
         SameHost,
-        /// The host of the lease is in order: only the tenant may move the pod.
+        /// The host of the lease is healthy: only the tenant may move the pod.
         HostInOrder,
-        /// The pod would go to a host that deteriorates: one that is not online, is silent, or has a poor score.
+        /// The new host is not healthy: it is not online, is silent, or has a poor score.
         HostDeteriorates,
         /// Nothing is left of the deposit of the lease.
         DepositUsedUp,
@@ -707,9 +709,9 @@ pub mod pallet {
         ArchiveAfterZero,
         /// A refused report of a batch must cost something.
         RefusedItemFineZero,
-        /// A spot task must have some time to leave.
+        /// The notice of a preemption must have some length.
         PreemptionNoticeZero,
-        /// No score is above 1,000,000 parts per million.
+        /// A score is at most 1,000,000 parts per million.
         PoorPpmTooHigh,
         /// There must be some time between the checkpoints of a pod.
         CheckpointMinZero,
@@ -725,7 +727,7 @@ pub mod pallet {
         ReportGraceZero,
         /// A task must be allowed at least one refusal.
         MaxRefusalsZero,
-        /// A task remembers no more than 16 attempts.
+        /// A task stores at most 16 attempts.
         TooManyAttempts,
         /// This host has refused a pod of the task, or has not started it in time.
         HostRefusedTask,
@@ -733,23 +735,23 @@ pub mod pallet {
         RateAbovePlan,
         /// The account has left the schedulers, and its bond is held until the unbonding period is over.
         StillUnbonding,
-        /// Others were told to leave for the task already.
+        /// There is a preemption notice in favour of the task already.
         NoticeStands,
-        /// The pods of the task did not fit when the notice of others was over: it may make others leave later.
+        /// The pods of the task did not fit at the end of its preemption notice: it may preempt others later.
         NoticeTooSoon,
-        /// A task that is to leave has no pod on the hosts where the waiting task is to be placed.
+        /// A task that would be preempted has no pod on the hosts of the placement.
         VictimElsewhere,
-        /// The waiting task fits there without anybody leaving.
+        /// The queued task fits there without preemption.
         FitsWithoutVictims,
         /// The unbonding period of schedulers is longer than a year.
         SchedulerUnbondingTooLong,
         /// A scheduler loses at most its bond.
         SchedulerPenaltyTooHigh,
-        /// A scheduler could have its bond back before the time for evidence is over.
+        /// The bond of a scheduler could be released before the time for evidence is over.
         EvidenceOutlivesBond,
         /// The lease was not opened by a scheduler that placed the only pod of a task of another on a host of its own.
         NotSelfAssigned,
-        /// The assignment is too long ago.
+        /// The assignment is too long ago for evidence.
         EvidenceTooOld,
         /// The scheduler was punished for this assignment, or for a later one.
         AlreadyPunished,
@@ -785,8 +787,9 @@ pub mod pallet {
             Ok(())
         }
 
-        /// Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
-        /// none, and none at a higher rate than its placement names. By a bonded scheduler, or by the tenant.
+        /// Assign pods to hosts: all of a queued task, or any that a service or replicas miss. All that are named are
+        /// assigned or none, and none at a higher rate than its placement names. By a bonded scheduler, or by the
+        /// tenant.
         #[pallet::call_index(1)]
         #[pallet::weight(<T as Config>::WeightInfo::assign(MAX_PODS + MAX_VICTIMS))]
         pub fn assign(
@@ -824,27 +827,27 @@ pub mod pallet {
 
         /// The calling host cannot run the pod of a lease. Free of charge when valid.
         #[pallet::call_index(4)]
-        #[pallet::weight(endings::refusal_weight::<T>(MAX_PODS))]
+        #[pallet::weight(termination::refusal_weight::<T>(MAX_PODS))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, reason: &HostFailure| -> bool {
             Pallet::<T>::report_is_free(origin, *lease, &Report::Failed(*reason))
         })]
         pub fn report_failed(origin: OriginFor<T>, lease: LeaseId, reason: HostFailure) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
             let pods = Self::do_report(host, lease, Report::Failed(reason))?;
-            Ok(Some(endings::refusal_weight::<T>(pods)).into())
+            Ok(Some(termination::refusal_weight::<T>(pods)).into())
         }
 
-        /// Give a lease up because its pod did not start in time or its host is lost. By anyone.
+        /// Requeue the pod of a lease that did not start in time or whose host is lost. By any account.
         #[pallet::call_index(5)]
-        #[pallet::weight(endings::requeue_weight::<T>(MAX_PODS))]
+        #[pallet::weight(termination::requeue_weight::<T>(MAX_PODS))]
         pub fn requeue(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
             let pods = Self::do_requeue(who, lease)?;
-            Ok(Some(endings::requeue_weight::<T>(pods)).into())
+            Ok(Some(termination::requeue_weight::<T>(pods)).into())
         }
 
-        /// End a lease that has used its duration or its deposit. By anyone. The pod of a job has no result then: it is
-        /// not paid, and only after `report_grace_ms` can this be called for it.
+        /// End a lease that has used its duration or its deposit. By any account. The pod of a job then has no result
+        /// and is not paid, and the call is possible only after `report_grace_ms`.
         #[pallet::call_index(6)]
         #[pallet::weight(<T as Config>::WeightInfo::expire_lease(MAX_PODS))]
         pub fn expire_lease(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {
@@ -853,7 +856,7 @@ pub mod pallet {
             Ok(Some(<T as Config>::WeightInfo::expire_lease(pods)).into())
         }
 
-        /// Call off a task of the caller. Pods that ran are paid.
+        /// Cancel a task of the caller. Pods that ran are paid.
         #[pallet::call_index(7)]
         #[pallet::weight(<T as Config>::WeightInfo::cancel(MAX_PODS))]
         pub fn cancel(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
@@ -862,7 +865,7 @@ pub mod pallet {
             Ok(Some(<T as Config>::WeightInfo::cancel(pods)).into())
         }
 
-        /// End a task that still waits after its deadline. By anyone.
+        /// End a task that is still queued after its deadline. By any account.
         #[pallet::call_index(8)]
         #[pallet::weight(<T as Config>::WeightInfo::expire(MAX_VICTIMS))]
         pub fn expire(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
@@ -879,7 +882,8 @@ pub mod pallet {
             Self::do_accept_result(tenant, task)
         }
 
-        /// Pay everyone of a task whose result is accepted, or whose dispute window has passed. By anyone.
+        /// Settle a task whose result is accepted, or whose dispute window has passed: all parties are paid. By any
+        /// account.
         #[pallet::call_index(10)]
         #[pallet::weight(<T as Config>::WeightInfo::settle(MAX_PODS))]
         pub fn settle(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
@@ -888,7 +892,8 @@ pub mod pallet {
             Ok(Some(<T as Config>::WeightInfo::settle(pods)).into())
         }
 
-        /// Become a scheduler: the bond is held, and the caller may assign tasks of others. One that leaves stays.
+        /// Become a scheduler: the bond is held, and the caller may assign tasks of others. A scheduler that is leaving
+        /// becomes active again.
         #[pallet::call_index(11)]
         #[pallet::weight(<T as Config>::WeightInfo::bond_scheduler())]
         pub fn bond_scheduler(origin: OriginFor<T>) -> DispatchResult {
@@ -925,7 +930,7 @@ pub mod pallet {
             Ok(())
         }
 
-        /// Place the pods of many tasks. Each task succeeds or is refused by itself. By a bonded scheduler.
+        /// Assign the pods of many tasks. Each task succeeds or is refused independently. By a bonded scheduler.
         #[pallet::call_index(15)]
         #[pallet::weight(batches::assign_batch_weight::<T>(assignments))]
         pub fn assign_batch(
@@ -936,9 +941,9 @@ pub mod pallet {
             Self::do_assign_batch(who, assignments)
         }
 
-        /// What the calling host says about many of its leases. Each report succeeds or is refused by itself; a refused
-        /// one costs the host's bond a fine. Free of charge where the batch is not longer than the list of the host's
-        /// leases and its bond covers the fines for all.
+        /// Reports of the calling host about many of its leases. Each report succeeds or is refused independently; a
+        /// refused one is fined. Free of charge if the batch is not longer than the list of the host's leases and its
+        /// bond covers the fines for all.
         #[pallet::call_index(16)]
         #[pallet::weight(batches::report_batch_weight::<T>(reports))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, reports: &UpTo<(LeaseId, Report), MAX_BATCH>| -> bool {
@@ -952,7 +957,7 @@ pub mod pallet {
             Self::do_report_batch(host, reports)
         }
 
-        /// Pay everyone of many tasks. Each task succeeds or is refused by itself. By anyone.
+        /// Settle many tasks. Each task succeeds or is refused independently. By any account.
         #[pallet::call_index(17)]
         #[pallet::weight(batches::settle_batch_weight::<T>(tasks.len() as u32))]
         pub fn settle_batch(origin: OriginFor<T>, tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
@@ -960,8 +965,8 @@ pub mod pallet {
             Self::do_settle_batch(who, tasks)
         }
 
-        /// Put final tasks away: what is left of them is a digest, and their deposits go back. Each task succeeds or is
-        /// refused by itself. By anyone.
+        /// Prune final tasks: only a digest of them remains, and their deposits are released. Each task succeeds or is
+        /// refused independently. By any account.
         #[pallet::call_index(18)]
         #[pallet::weight(<T as Config>::WeightInfo::prune(tasks.len() as u32, tasks.len() as u32))]
         pub fn prune(origin: OriginFor<T>, tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
@@ -969,7 +974,7 @@ pub mod pallet {
             Self::do_prune(tasks)
         }
 
-        /// Give a service of the caller another number of pods, within what its spec says.
+        /// Scale a service of the caller to another number of pods, within the limits of its spec.
         #[pallet::call_index(19)]
         #[pallet::weight(<T as Config>::WeightInfo::scale(MAX_PODS))]
         pub fn scale(origin: OriginFor<T>, task: TaskId, pods: u8) -> DispatchResultWithPostInfo {
@@ -996,22 +1001,22 @@ pub mod pallet {
             Self::do_rate(tenant, lease, stars)
         }
 
-        /// What the calling host says about a lease of its own. Free of charge when valid.
+        /// A report of the calling host about a lease of its own. Free of charge when valid.
         #[pallet::call_index(22)]
-        #[pallet::weight(reporting::report_weight::<T>(report, MAX_PODS))]
+        #[pallet::weight(reports::report_weight::<T>(report, MAX_PODS))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, report: &Report| -> bool {
             Pallet::<T>::report_is_free(origin, *lease, report)
         })]
         pub fn report(origin: OriginFor<T>, lease: LeaseId, report: Report) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
             let pods = Self::do_report(host, lease, report)?;
-            Ok(Some(reporting::report_weight::<T>(&report, pods)).into())
+            Ok(Some(reports::report_weight::<T>(&report, pods)).into())
         }
 
-        /// Tell running spot tasks of lower priority to leave for a waiting task, whose pods fit in their place. They run
-        /// on until the notice is over. By a bonded scheduler.
+        /// Give running spot tasks of lower priority a preemption notice in favour of a queued task, whose pods fit in
+        /// their place. They continue until the notice is over. By a bonded scheduler.
         #[pallet::call_index(23)]
-        #[pallet::weight(<T as Config>::WeightInfo::preempt(preempting::most_leases(victims.len())))]
+        #[pallet::weight(<T as Config>::WeightInfo::preempt(preemption::max_leases(victims.len())))]
         pub fn preempt(
             origin: OriginFor<T>,
             wanting: TaskId,
@@ -1022,17 +1027,18 @@ pub mod pallet {
             Self::do_preempt(who, wanting, victims, pods)
         }
 
-        /// Once the notice of others is over: they are paid until now and wait again, and the waiting task is assigned in
-        /// their place. Where its pods do not fit, the notice is void and nobody leaves. By anyone.
+        /// Finish a preemption whose notice is over: the victims are paid until now and queued again, and the queued
+        /// task is assigned in their place. If its pods do not fit, the notice is void and no task is evicted. By any
+        /// account.
         #[pallet::call_index(24)]
-        #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(preempting::most_leases(MAX_VICTIMS as usize)))]
+        #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(preemption::max_leases(MAX_VICTIMS as usize)))]
         pub fn finish_preemption(origin: OriginFor<T>, wanting: TaskId) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
             Self::do_finish_preemption(who, wanting)
         }
 
-        /// Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
-        /// now at no higher rate than is named. By a bonded scheduler, or by the tenant.
+        /// Name the standby of a live lease, to which its pod migrates if its host fails: a host of another provider,
+        /// where it fits now at no higher rate than is named. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(25)]
         // And the count of the host's namings.
         #[pallet::weight(<T as Config>::WeightInfo::name_standby().saturating_add(T::DbWeight::get().reads_writes(1, 1)))]
@@ -1047,9 +1053,9 @@ pub mod pallet {
             Self::do_name_standby(&who, lease, StandbyPlace { host, devices, rate_per_hour })
         }
 
-        /// Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
-        /// a new one. By the tenant; or by a bonded scheduler while the host deteriorates. The other host must not ask for a
-        /// higher rate than is named.
+        /// Move the pod of a live lease to another host: the lease is paid, and the rest of its deposit becomes that of
+        /// a new one. By the tenant; or by a bonded scheduler while the host is not healthy. The rate of the other host
+        /// must not be above that which is named.
         #[pallet::call_index(26)]
         #[pallet::weight(<T as Config>::WeightInfo::move_pod())]
         pub fn move_pod(
@@ -1091,7 +1097,7 @@ pub mod pallet {
 
     #[pallet::view_functions]
     impl<T: Config> Pallet<T> {
-        /// A task, and what was asked for.
+        /// Returns a task and its spec.
         pub fn task(id: TaskId) -> Option<(TaskRecord, TaskSpec)> {
             Self::view_task(id)
         }

@@ -6,7 +6,7 @@ use frame_support::{
     traits::{OnFinalize, OnIdle, OnInitialize},
     weights::Weight,
 };
-pub use gantry_mock::{account, bytes, host, host_pair, Dice, ED, GTY};
+pub use gantry_mock::{account, bytes, host, host_pair, SplitMix64, ED, GTY};
 use gantry_primitives::{registration::registration_message, *};
 use sp_core::Pair;
 
@@ -42,7 +42,7 @@ pub const DEPOSIT_PER_TASK: Balance = ED / 4 + DEPOSIT_PER_POD;
 pub const ARCHIVE_AFTER: u64 = 2 * HOUR;
 pub const FINE: Balance = GTY / 1_000;
 pub const NOTICE: u64 = HOUR;
-/// What a spot task that is told to leave has left.
+/// The period of a preemption notice.
 pub const LEAVE_WITHIN: u64 = 30_000;
 /// A host with a lower score deteriorates.
 pub const POOR_PPM: u32 = 300_000;
@@ -194,7 +194,7 @@ pub fn spec() -> TaskSpec {
     }
 }
 
-/// A [`spec`] that may be told to leave.
+/// A [`spec`] that may be preempted.
 pub fn spot() -> TaskSpec {
     TaskSpec { spot: true, ..spec() }
 }
@@ -270,7 +270,7 @@ pub fn submit_wide(spec: TaskSpec) -> TaskId {
     task
 }
 
-/// A placement at whatever rate the task allows.
+/// A placement at any rate that the task allows.
 pub fn place(pod: u8, number: u8, devices: &[u8]) -> PodPlacement {
     let devices = devices.to_vec().try_into().expect("few devices");
     PodPlacement { pod, host: host(number), devices, rate_per_hour: Balance::MAX }
@@ -344,8 +344,8 @@ pub fn host_record(number: u8) -> HostRecord {
     Hosts::host(&host(number)).expect("the host exists")
 }
 
-/// Free and held coins together.
-pub fn worth(who: &AccountId) -> Balance {
+/// Returns the free balance and the balance on hold.
+pub fn total_balance(who: &AccountId) -> Balance {
     let data = System::account(who).data;
     data.free + data.reserved
 }
@@ -358,7 +358,7 @@ pub fn advance(ms: u64) {
     Timestamp::set_timestamp(Hosts::now() + ms);
 }
 
-/// Time passes, and every host that is there says so as often as it should.
+/// Time passes, and every present host sends its heartbeats.
 pub fn work(ms: u64) {
     let mut left = ms;
     while left > 0 {

@@ -1,4 +1,4 @@
-//! Becoming a scheduler, and ceasing to be one.
+//! Bonds of schedulers, and the queue definitions that they publish.
 
 use frame_support::{
     pallet_prelude::*,
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl<T: Config> Pallet<T> {
-    /// One that leaves stays; what its bond lacks by now is held besides.
+    /// A scheduler that is leaving becomes active again; the missing part of its bond is held.
     pub(crate) fn do_bond_scheduler(who: AccountId) -> DispatchResult {
         ensure!(!Schedulers::<T>::contains_key(&who), Error::<T>::AlreadyScheduler);
         let held = LeavingSchedulers::<T>::take(&who).map_or(0, |leaving| leaving.bond);
@@ -29,7 +29,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The first call begins the unbonding period, one after it releases the bond.
+    /// The first call begins the unbonding period. A call after that period releases the bond.
     pub(crate) fn do_unbond_scheduler(who: AccountId) -> DispatchResult {
         let now = hosts::Pallet::<T>::now();
         if let Some(bond) = Schedulers::<T>::get(&who) {
@@ -46,7 +46,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The account is no scheduler from now on, and this bond of it stays held.
+    /// Removes a scheduler. Its bond stays on hold for the unbonding period.
     pub(crate) fn begin_unbonding(who: AccountId, bond: Balance) {
         let until = hosts::Pallet::<T>::now().saturating_add(CurrentParams::<T>::get().scheduler_unbonding_ms);
         Schedulers::<T>::remove(&who);
@@ -62,7 +62,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// What is held of `who` as the bond of a scheduler.
+    /// Returns the amount on hold of `who` as the bond of a scheduler.
     pub(crate) fn scheduler_bond_held(who: &AccountId) -> Balance {
         <T as Config>::Currency::balance_on_hold(&HoldReason::SchedulerBond.into(), who)
     }

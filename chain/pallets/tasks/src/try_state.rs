@@ -1,10 +1,10 @@
-//! What must always be true of tasks, and of tasks, leases, escrows and hosts together. See docs/invariants.md.
+//! The invariants of tasks, and those between tasks, leases, escrows and hosts. See docs/invariants.md.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use frame_support::ensure;
 use gantry_primitives::{
-    layout::{are_apart, Apart},
+    layout::{satisfies_anti_affinity, AntiAffinity},
     lease_id, AccountId, Balance, Device, HostId, HostRecord, IndexTag, LeaseId, LeaseState, NoticeState, PageKey,
     PreemptionNotice, Resources, StandbyPlace, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState,
     TaskStateTag, MILLI_PER_DEVICE,
@@ -12,40 +12,40 @@ use gantry_primitives::{
 use sp_runtime::TryRuntimeError;
 
 use crate::{
-    billing, desk::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, LeavingSchedulers,
+    billing, changes::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, LeavingSchedulers,
     Manifests, NextTaskId, Pallet, PreemptionNotices, QueueDigests, Schedulers, Specs, Tasks,
 };
 
-/// What a lease holds of a host.
-type Held = (LeaseId, AccountId, Resources, Vec<u8>);
+/// A lease, its tenant, and the resources and devices that it has allocated.
+type HeldResources = (LeaseId, AccountId, Resources, Vec<u8>);
 
-/// What the tasks come to, to be compared with what is kept besides them.
+/// Sums over all tasks, which are compared with the values that are stored separately.
 #[derive(Default)]
-struct Books {
+struct Totals {
     tasks: u64,
-    /// By the first of tasks submitted together: how many are not final, and how many there are.
+    /// By the first of tasks submitted together: how many are not final, and how many are stored.
     counts: BTreeMap<TaskId, (u32, u32)>,
     lists: BTreeMap<(IndexTag, PageKey), Page>,
     escrowed: BTreeMap<AccountId, Balance>,
-    held: BTreeMap<HostId, Vec<Held>>,
+    held: BTreeMap<HostId, Vec<HeldResources>>,
 }
 
 impl<T: Config> Pallet<T> {
     /// Checks every invariant of this pallet and those that join it to the others. For tests, the fuzzer and
     /// try-runtime.
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
-        let mut books = Books::default();
+        let mut totals = Totals::default();
         for (key, record) in Tasks::<T>::iter() {
-            Self::check_task(&mut books, key.task(), record)?;
+            Self::check_task(&mut totals, key.task(), record)?;
         }
         let lists: BTreeMap<_, _> = ByState::<T>::iter().map(|(tag, key, page)| ((tag, key), page)).collect();
-        ensure!(lists == books.lists, "TASK-2: the lists name each task that is not final, and the short ones, once");
+        ensure!(lists == totals.lists, "TASK-2: the lists name each task that is not final, and the short ones, once");
         let pruned: u64 = Archive::<T>::iter_values().map(|page| u64::from(page.count)).sum();
         ensure!(
-            books.tasks.checked_add(pruned) == Some(NextTaskId::<T>::get()),
+            totals.tasks.checked_add(pruned) == Some(NextTaskId::<T>::get()),
             "TASK-13: each task that was submitted is kept or archived"
         );
-        Self::check_specs(&books)?;
+        Self::check_specs(&totals)?;
         Self::check_notices()?;
         for (who, bond) in Schedulers::<T>::iter() {
             ensure!(Self::scheduler_bond_held(&who) == bond, "TASK-9: what is held of a scheduler is its bond");
@@ -61,18 +61,19 @@ impl<T: Config> Pallet<T> {
             QueueDigests::<T>::iter_keys().all(|who| Schedulers::<T>::contains_key(who)),
             "TASK-26: only schedulers have queue definitions"
         );
-        Self::check_escrows(&books)?;
-        Self::check_hosts(books.held)
+        Self::check_escrows(&totals)?;
+        Self::check_hosts(totals.held)
     }
 
-    fn check_task(books: &mut Books, task: TaskId, record: TaskRecord) -> Result<(), TryRuntimeError> {
+    fn check_task(totals: &mut Totals, task: TaskId, record: TaskRecord) -> Result<(), TryRuntimeError> {
         ensure!(task < NextTaskId::<T>::get(), "TASK-1: tasks are numbered below the next number");
-        let shared = Specs::<T>::get(TaskKey::from(record.first)).ok_or("TASK-3: the spec of a task is kept")?;
-        let is_of = record.first <= task && task - record.first < u64::from(shared.count);
-        ensure!(is_of && record.tenant == shared.tenant, "TASK-3: a task is one of those it was submitted with");
-        ensure!(record.preemption.is_none() || shared.spec.spot, "TASK-17: only spot tasks are told to leave");
+        let spec_record = Specs::<T>::get(TaskKey::from(record.first)).ok_or("TASK-3: the spec of a task is kept")?;
+        let is_of = record.first <= task && task - record.first < u64::from(spec_record.count);
+        ensure!(is_of && record.tenant == spec_record.tenant, "TASK-3: a task is one of those it was submitted with");
+        ensure!(record.preemption.is_none() || spec_record.spec.spot, "TASK-17: only spot tasks are told to leave");
         ensure!(
-            !shared.spec.moves_pods() || (shared.spec.kind != TaskKind::Rental && !shared.spec.is_redundant()),
+            !spec_record.spec.moves_pods()
+                || (spec_record.spec.kind != TaskKind::Rental && !spec_record.spec.is_redundant()),
             "TASK-18: pods of rentals and replicas are not moved"
         );
         let checkpoints = &record.checkpoints;
@@ -82,19 +83,21 @@ impl<T: Config> Pallet<T> {
             "TASK-20: a task has one checkpoint at most of each pod that is wanted, in their order"
         );
         let tag = record.state.tag();
-        books.tasks += 1;
-        let counts = books.counts.entry(record.first).or_default();
+        totals.tasks += 1;
+        let counts = totals.counts.entry(record.first).or_default();
         counts.0 += u32::from(!tag.is_final());
         counts.1 += 1;
-        for listed in [tag.index(), is_short(&record, &shared.spec).then_some(IndexTag::Short)].into_iter().flatten() {
-            let page = books.lists.entry((listed, PageKey::of(task))).or_default();
+        for listed in
+            [tag.index(), is_short(&record, &spec_record.spec).then_some(IndexTag::Short)].into_iter().flatten()
+        {
+            let page = totals.lists.entry((listed, PageKey::of(task))).or_default();
             page[(task % 256 / 8) as usize] |= 1 << (task % 8);
         }
-        Self::check_leases(books, task, &record, &shared.spec)
+        Self::check_leases(totals, task, &record, &spec_record.spec)
     }
 
     fn check_leases(
-        books: &mut Books,
+        totals: &mut Totals,
         task: TaskId,
         record: &TaskRecord,
         spec: &TaskSpec,
@@ -106,20 +109,20 @@ impl<T: Config> Pallet<T> {
             "TASK-6: the leases of a task are in the order of its pods, one a pod"
         );
         Self::check_layout(record, spec)?;
-        let lives = leases.iter().any(|lease| lease.state.is_live());
-        let waits = leases.iter().any(|lease| lease.state == LeaseState::Pending);
-        let follows = match tag {
+        let has_live = leases.iter().any(|lease| lease.state.is_live());
+        let has_pending = leases.iter().any(|lease| lease.state == LeaseState::Pending);
+        let is_consistent = match tag {
             TaskStateTag::Queued | TaskStateTag::Expired => leases.is_empty(),
-            TaskStateTag::Assigned => waits,
+            TaskStateTag::Assigned => has_pending,
             TaskStateTag::Running => {
-                (lives || spec.is_redundant()) && (!waits || spec.replaces_pods() || spec.moves_pods())
+                (has_live || spec.is_redundant()) && (!has_pending || spec.replaces_pods() || spec.moves_pods())
             }
             TaskStateTag::Reported | TaskStateTag::Disputed | TaskStateTag::Verified | TaskStateTag::Settled => {
-                !leases.is_empty() && !lives
+                !leases.is_empty() && !has_live
             }
-            TaskStateTag::Cancelled | TaskStateTag::Failed => !lives,
+            TaskStateTag::Cancelled | TaskStateTag::Failed => !has_live,
         };
-        ensure!(follows, "TASK-7: the state of a task follows from those of its leases");
+        ensure!(is_consistent, "TASK-7: the state of a task follows from those of its leases");
         for lease in leases {
             ensure!(
                 lease.ended_at.is_some() != lease.state.is_live()
@@ -152,10 +155,10 @@ impl<T: Config> Pallet<T> {
             );
             let id = lease_id(task, lease.pod, lease.generation);
             leases::Pallet::<T>::check_lease(id, lease, spec.kind)?;
-            let sum = books.escrowed.entry(record.tenant.clone()).or_default();
+            let sum = totals.escrowed.entry(record.tenant.clone()).or_default();
             *sum = sum.checked_add(lease.escrow.held()).ok_or("TASK-4: what is held of a tenant can be added")?;
             if let Some(resources) = lease.holds(&spec.resources) {
-                let held = books.held.entry(lease.host.clone()).or_default();
+                let held = totals.held.entry(lease.host.clone()).or_default();
                 held.push((id, record.tenant.clone(), resources, lease.devices_held().to_vec()));
             }
         }
@@ -163,33 +166,35 @@ impl<T: Config> Pallet<T> {
     }
 
     fn check_layout(record: &TaskRecord, spec: &TaskSpec) -> Result<(), TryRuntimeError> {
-        let Some(by) = spec.apart() else { return Ok(()) };
+        let Some(rule) = spec.anti_affinity() else { return Ok(()) };
         let hosts = record.leases.iter().filter(|lease| lease.state.is_live()).map(|lease| lease.host.clone());
-        let shared: Vec<AccountId> = match by {
-            Apart::ByHost => hosts.collect(),
-            Apart::ByProvider => hosts.map(|host| hosts::Pallet::<T>::provider_of(&host)).collect::<Result<_, _>>()?,
+        let keys: Vec<AccountId> = match rule {
+            AntiAffinity::ByHost => hosts.collect(),
+            AntiAffinity::ByProvider => {
+                hosts.map(|host| hosts::Pallet::<T>::provider_of(&host)).collect::<Result<_, _>>()?
+            }
         };
-        ensure!(are_apart(&[], &shared), "TASK-21: the pods of a task that live lie as its layout says");
+        ensure!(satisfies_anti_affinity(&[], &keys), "TASK-21: the pods of a task that live lie as its layout says");
         Ok(())
     }
 
-    /// Each notice is that of a waiting task, and each running task that was told to leave is named by one.
+    /// Checks that each notice belongs to a queued task, and that a notice names each running task with a preemption.
     fn check_notices() -> Result<(), TryRuntimeError> {
         for (key, notice) in PreemptionNotices::<T>::iter() {
             let record = Tasks::<T>::get(key).ok_or("TASK-23: the task of a notice is kept")?;
-            let stands = record.notice == NoticeState::Standing(notice.ends_at);
-            ensure!(stands && record.state == TaskState::Queued, "TASK-23: the task of a notice waits");
+            let has_notice = record.notice == NoticeState::Standing(notice.ends_at);
+            ensure!(has_notice && record.state == TaskState::Queued, "TASK-23: the task of a notice waits");
         }
         for (key, record) in Tasks::<T>::iter() {
-            let stands = matches!(record.notice, NoticeState::Standing(_));
+            let has_notice = matches!(record.notice, NoticeState::Standing(_));
             ensure!(
-                stands == PreemptionNotices::<T>::contains_key(key),
+                has_notice == PreemptionNotices::<T>::contains_key(key),
                 "TASK-23: a task has a notice exactly where it says so"
             );
-            let Some(told) = record.preemption.filter(|_| record.state == TaskState::Running) else { continue };
-            let notice = PreemptionNotices::<T>::get(TaskKey::from(told.wanting));
+            let Some(preemption) = record.preemption.filter(|_| record.state == TaskState::Running) else { continue };
+            let notice = PreemptionNotices::<T>::get(TaskKey::from(preemption.wanting));
             let names =
-                |notice: PreemptionNotice| notice.ends_at == told.ends_at && notice.victims.contains(&key.task());
+                |notice: PreemptionNotice| notice.ends_at == preemption.ends_at && notice.victims.contains(&key.task());
             ensure!(
                 notice.is_some_and(names),
                 "TASK-24: a task that was told to leave is named by a notice that stands"
@@ -198,38 +203,41 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    fn check_specs(books: &Books) -> Result<(), TryRuntimeError> {
+    fn check_specs(totals: &Totals) -> Result<(), TryRuntimeError> {
         let mut deposits: BTreeMap<AccountId, Balance> = BTreeMap::new();
         let mut specs = 0usize;
-        for (key, shared) in Specs::<T>::iter() {
+        for (key, spec_record) in Specs::<T>::iter() {
             specs += 1;
-            let counts = books.counts.get(&key.task()).copied().unwrap_or_default();
+            let counts = totals.counts.get(&key.task()).copied().unwrap_or_default();
             ensure!(
-                counts == (shared.open, shared.kept) && shared.kept > 0,
+                counts == (spec_record.open, spec_record.kept) && spec_record.kept > 0,
                 "TASK-5: a spec counts its tasks and those that are not final, and is kept until the last is pruned"
             );
             let manifest = Manifests::<T>::get(key);
             ensure!(
-                manifest.is_some() == (shared.open > 0),
+                manifest.is_some() == (spec_record.open > 0),
                 "TASK-5: the chain keeps a manifest exactly until all its tasks are final"
             );
             if let Some(manifest) = manifest {
                 let digest = sp_io::hashing::sha2_256(&manifest);
-                ensure!(digest == shared.spec.manifest_digest, "TASK-5: a kept manifest has the digest of its spec");
+                ensure!(
+                    digest == spec_record.spec.manifest_digest,
+                    "TASK-5: a kept manifest has the digest of its spec"
+                );
             }
             ensure!(
-                shared.open > 0 || shared.manifest_deposit == 0,
+                spec_record.open > 0 || spec_record.manifest_deposit == 0,
                 "TASK-4: nothing is held for a manifest that is gone"
             );
             ensure!(
-                ByTenant::<T>::get(&shared.tenant, key) == Some(shared.count),
+                ByTenant::<T>::get(&spec_record.tenant, key) == Some(spec_record.count),
                 "TASK-3: the list of a tenant has what it submitted"
             );
-            let deposit = shared
+            let deposit = spec_record
                 .task_deposit
-                .checked_mul(shared.kept.into())
-                .and_then(|tasks| tasks.checked_add(shared.manifest_deposit));
-            let sum = deposits.entry(shared.tenant).or_default();
+                .checked_mul(spec_record.kept.into())
+                .and_then(|tasks| tasks.checked_add(spec_record.manifest_deposit));
+            let sum = deposits.entry(spec_record.tenant).or_default();
             *sum = deposit.and_then(|more| sum.checked_add(more)).ok_or("TASK-4: deposits can be added")?;
         }
         ensure!(Manifests::<T>::iter_keys().all(Specs::<T>::contains_key), "TASK-5: a kept manifest has a spec");
@@ -241,9 +249,9 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    fn check_escrows(books: &Books) -> Result<(), TryRuntimeError> {
+    fn check_escrows(totals: &Totals) -> Result<(), TryRuntimeError> {
         let mut total: Balance = 0;
-        for (tenant, sum) in &books.escrowed {
+        for (tenant, sum) in &totals.escrowed {
             ensure!(
                 billing::Pallet::<T>::held(tenant) == *sum,
                 "TASK-11: what is held of a tenant for leases is what its escrows hold"
@@ -257,10 +265,10 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// What is free on each host is what it has, less what its leases hold.
-    fn check_hosts(mut books: BTreeMap<HostId, Vec<Held>>) -> Result<(), TryRuntimeError> {
+    /// Checks that the free resources of each host are its total less the resources of its leases.
+    fn check_hosts(mut totals: BTreeMap<HostId, Vec<HeldResources>>) -> Result<(), TryRuntimeError> {
         for (host, record) in hosts::Hosts::<T>::iter() {
-            let mut held = books.remove(&host).unwrap_or_default();
+            let mut held = totals.remove(&host).unwrap_or_default();
             held.sort_by_key(|(id, ..)| *id);
             let listed = leases::Pallet::<T>::leases_of(&host);
             ensure!(
@@ -278,14 +286,14 @@ impl<T: Config> Pallet<T> {
                 "TASK-22: shares of a device are held by leases of the one tenant whom it names"
             );
         }
-        ensure!(books.is_empty(), "TASK-8: the host of a lease exists");
+        ensure!(totals.is_empty(), "TASK-8: the host of a lease exists");
         Ok(())
     }
 }
 
-/// Whether shares of a device are held by whom it says alone. Where it names nobody, there are none, or they are older
-/// than the rule.
-fn is_shared_soundly(index: usize, device: &Device, held: &[Held]) -> bool {
+/// Whether all shares of a device belong to the tenant that the device names. If it names none, there are no shares, or
+/// they are older than the rule.
+fn is_shared_soundly(index: usize, device: &Device, held: &[HeldResources]) -> bool {
     let Some(tenant) = &device.shared_by else { return true };
     let mut shares = held.iter().filter(|(.., resources, chosen)| {
         resources.gpus.milli < MILLI_PER_DEVICE && chosen.iter().any(|chosen| usize::from(*chosen) == index)
@@ -293,8 +301,9 @@ fn is_shared_soundly(index: usize, device: &Device, held: &[Held]) -> bool {
     device.milli_free < MILLI_PER_DEVICE && shares.all(|(_, whose, ..)| whose == tenant)
 }
 
-/// What is left of a host, and of each of its devices, beside what is held. None where it is not enough.
-fn left_of(record: &HostRecord, held: &[Held]) -> Option<(gantry_primitives::Capacity, Vec<u16>)> {
+/// Returns the free resources of a host and of each device, without the resources that are held. None if the host has
+/// not enough.
+fn left_of(record: &HostRecord, held: &[HeldResources]) -> Option<(gantry_primitives::Capacity, Vec<u16>)> {
     let mut free = record.total;
     let mut devices: Vec<u16> = record.devices.iter().map(|_| MILLI_PER_DEVICE).collect();
     for (_, _, resources, chosen) in held {

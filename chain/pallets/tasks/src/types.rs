@@ -1,4 +1,4 @@
-//! What governs the tasks pallet, and the parts of its events and archive.
+//! Parameters of the tasks pallet, and the stored types of its own.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::ensure;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// No task has more replicas whose results are compared.
+/// The most replicas of a task.
 pub const MAX_REPLICAS: u8 = 3;
 
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
@@ -19,61 +19,65 @@ const YEAR_MS: u64 = 365 * 24 * 3_600_000;
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// A pod must start within so many milliseconds after its lease was opened; at least 1.
+    /// The time in milliseconds within which a pod must start after its lease was opened; at least 1.
     pub start_timeout_ms: u64,
-    /// A result that nobody accepts or disputes counts as accepted after so many milliseconds; at least 1.
+    /// The time in milliseconds after which a result that is neither accepted nor disputed counts as accepted; at least
+    /// 1.
     pub dispute_window_ms: u64,
-    /// A task fails when hosts of so many different providers have failed, in whatever way; 1 to 16.
+    /// The number of different providers whose hosts may fail a task, in any way, before it fails; 1 to 16.
     pub max_attempts: u8,
     /// Coins held for a scheduler.
     pub scheduler_bond: Balance,
     /// Coins held for tasks submitted together while the chain keeps their manifest.
     pub deposit_base: Balance,
-    /// Coins held besides for each byte of the manifest.
+    /// Coins held in addition for each byte of the manifest.
     pub deposit_per_byte: Balance,
-    /// Coins held for each task until it is pruned, besides those for its pods.
+    /// Coins held for each task until it is pruned, in addition to those for its pods.
     pub deposit_per_task: Balance,
     /// The longest duration that a task may ask for, in milliseconds; at least 1.
     pub max_duration_ms: u64,
-    /// A task may be pruned so many milliseconds after it became final; at least 1.
+    /// The time in milliseconds after which a final task may be pruned; at least 1.
     pub archive_after_ms: u64,
-    /// What each refused report of a batch costs the bond of its host; more than 0, so that blocks are not filled for
-    /// free.
+    /// The fine for each refused report of a batch, taken from the bond of the host; more than 0, so that no block is
+    /// filled for free.
     pub refused_item_fine: Balance,
-    /// A spot task that is told to leave may run on for so many milliseconds; at least 1.
+    /// The time in milliseconds between a preemption notice and the eviction; at least 1.
     pub preemption_notice_ms: u64,
-    /// A host whose score is below so many parts per million deteriorates; at most 1,000,000.
+    /// The score in parts per million below which a host is unhealthy; at most 1,000,000.
     pub poor_ppm: u32,
-    /// The checkpoints of a pod are at least so many milliseconds apart; at least 1.
+    /// The least time in milliseconds between two checkpoints of a pod; at least 1.
     pub checkpoint_min_ms: u64,
-    /// A pod that its tenant ends before its start, or prevents from starting, costs as much as the time for which it held
-    /// its host, at least so many milliseconds, at the rate of its lease; at most the deposit. The charge goes to the
-    /// treasury. Also the shortest duration that a task may ask for.
+    /// The minimum charge, as a time in milliseconds, for a pod that its tenant ends before its start, or prevents from
+    /// starting. The charge is the time for which the pod occupied its host, at the rate of the lease, at most the
+    /// deposit; it goes to the treasury. Also the shortest duration that a task may request.
     pub min_charge_ms: u64,
-    /// The most replicas whose results a task may have compared, at most 3; 0 where no task may ask for it, since nothing
-    /// on the network runs and compares replicas.
+    /// The most replicas that a task may request, at most 3; 0 if no task may request replicas, because no verifier on
+    /// the network compares them.
     pub max_replicas: u8,
-    /// A host may report the result of a job for so many milliseconds after the time of its pod was over; at least 1.
-    /// After that the pod has no result and is not paid. Not less than the absence limit of the hosts pallet, so that a
-    /// host that is gone is reported absent first.
+    /// The time in milliseconds after the end of a pod within which its host may report the result of a job; at least
+    /// 1. Later the pod has no result and is not paid. Not less than the absence limit of the hosts pallet, so that an
+    /// absent host is reported absent first.
     pub report_grace_ms: u64,
-    /// A task fails when hosts of so many different providers have refused it or not started it; 1 to 16.
+    /// The number of different providers whose hosts may refuse a task, or not start it, before it fails; 1 to 16.
     pub max_refusals: u8,
-    /// What a refusal costs the bond of the host. Where the tenant is blamed, at most the minimum charge of the tenant.
+    /// The fine for a refusal, taken from the bond of the host. If the tenant is at fault, at most the minimum charge
+    /// of the tenant.
     pub refusal_fee: Balance,
-    /// The bond of a scheduler stays held for so many milliseconds after it has left; at most a year.
+    /// The time in milliseconds for which the bond of a scheduler stays on hold after it has left; at most a year.
     pub scheduler_unbonding_ms: u64,
-    /// What a scheduler loses of its bond where it is proven that it favoured a host of its own, in parts per million of
-    /// `scheduler_bond`; at most 1,000,000.
-    pub scheduler_penalty_ppm: u32,
-    /// That can be proven for so many milliseconds after the assignment; at most `scheduler_unbonding_ms`.
-    pub evidence_ms: u64,
-    /// What another host offers counts where it had stood for so many milliseconds at the assignment: the scheduler knew it.
-    pub offer_known_ms: u64,
-    /// Coins held for each pod that a task may have until it is pruned: the chain keeps a lease and a checkpoint of each.
-    pub deposit_per_pod: Balance,
-    /// What a host gets besides its price for a job that may be audited, in parts per million: it pays the audits. At most
+    /// The penalty of a scheduler that favoured a host of its own, in parts per million of `scheduler_bond`; at most
     /// 1,000,000.
+    pub scheduler_penalty_ppm: u32,
+    /// The time in milliseconds after an assignment within which that can be proven; at most `scheduler_unbonding_ms`.
+    pub evidence_ms: u64,
+    /// The time in milliseconds for which the offer of another host must have been unchanged at the assignment, so that
+    /// the scheduler knew it.
+    pub offer_known_ms: u64,
+    /// Coins held for each pod that a task may have until it is pruned: the chain stores a lease and a checkpoint for
+    /// each.
+    pub deposit_per_pod: Balance,
+    /// The surcharge of a host for a job that may be audited, in parts per million of its price: it pays the audits. At
+    /// most 1,000,000.
     pub audit_surcharge_ppm: u32,
 }
 
@@ -110,12 +114,12 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The coins held for the record of a task of up to `pods` pods. None where there are more than any number of coins.
+    /// Returns the coins held for the record of a task of up to `pods` pods. None on overflow.
     pub fn task_deposit(&self, pods: u16) -> Option<Balance> {
         self.deposit_per_pod.checked_mul(pods.into())?.checked_add(self.deposit_per_task)
     }
 
-    /// Whether the chain can work by them; an error for each way in which it cannot.
+    /// Checks the parameters. Fails with the first invalid one.
     pub fn check<T>(&self) -> Result<(), Error<T>> {
         ensure!(self.start_timeout_ms > 0, Error::StartTimeoutZero);
         ensure!(self.dispute_window_ms > 0, Error::DisputeWindowZero);
@@ -139,16 +143,16 @@ impl Params {
     }
 }
 
-/// A scheduler that has left, whose bond is still held.
+/// A scheduler that has left, whose bond is still on hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct LeavingScheduler {
-    /// What is held.
+    /// The amount on hold.
     pub bond: Balance,
-    /// From then on it is released.
+    /// The time from which it can be released.
     pub until: Moment,
 }
 
-/// What the chain keeps of 4,096 neighbouring tasks once they are pruned.
+/// What the chain stores of 4,096 neighbouring tasks after they are pruned.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]

@@ -1,4 +1,4 @@
-//! What clients and other pallets read of tasks.
+//! Functions by which clients and other pallets read tasks.
 
 use alloc::vec::Vec;
 
@@ -9,23 +9,23 @@ use gantry_primitives::{
 
 use crate::{hosts, Config, Error, Pallet, Specs, Tasks};
 
-/// The most tasks that one view of a list gives.
+/// The most tasks that one view of a list returns.
 pub const MAX_LISTED: u32 = 256;
 
 impl<T: Config> Pallet<T> {
-    /// The record of a task, or `NoSuchTask`.
+    /// Returns the record of a task. Fails with `NoSuchTask`.
     pub fn record(task: TaskId) -> Result<TaskRecord, DispatchError> {
         Tasks::<T>::get(TaskKey::from(task)).ok_or_else(|| Error::<T>::NoSuchTask.into())
     }
 
-    /// What a task has in common with those it was submitted with, or `NoSuchTask`.
-    pub fn shared(record: &TaskRecord) -> Result<SpecRecord, DispatchError> {
+    /// Returns the record that a task shares with those it was submitted with. Fails with `NoSuchTask`.
+    pub fn spec_record(record: &TaskRecord) -> Result<SpecRecord, DispatchError> {
         Specs::<T>::get(TaskKey::from(record.first)).ok_or_else(|| Error::<T>::NoSuchTask.into())
     }
 
     pub(crate) fn view_task(task: TaskId) -> Option<(TaskRecord, TaskSpec)> {
         let record = Self::record(task).ok()?;
-        let spec = Self::shared(&record).ok()?.spec;
+        let spec = Self::spec_record(&record).ok()?.spec;
         Some((record, spec))
     }
 

@@ -1,4 +1,4 @@
-//! What the calls do: read, ensure, write, emit.
+//! The implementation of the calls.
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::AccountId;
@@ -20,16 +20,16 @@ impl<T: Config> Pallet<T> {
 
     pub(crate) fn do_remove(who: AccountId) -> DispatchResult {
         let list = Validators::<T>::get();
-        let place = list.iter().position(|listed| *listed == who).ok_or(Error::<T>::NotListed)?;
+        let position = list.iter().position(|listed| *listed == who).ok_or(Error::<T>::NotListed)?;
         ensure!(list.len() > T::MinValidators::get() as usize, Error::<T>::TooFewValidators);
 
-        Self::take_off(list, place, RemovalReason::ByAdmin);
+        Self::remove_at(list, position, RemovalReason::ByAdmin);
         Ok(())
     }
 
-    /// Takes the validator at `place` off `list`, which is the stored one.
-    pub(crate) fn take_off(mut list: BoundedVec<AccountId, T::MaxValidators>, place: usize, reason: RemovalReason) {
-        let validator = list.remove(place);
+    /// Removes the validator at `position` of `list`, which is the stored list.
+    pub(crate) fn remove_at(mut list: BoundedVec<AccountId, T::MaxValidators>, position: usize, reason: RemovalReason) {
+        let validator = list.remove(position);
         Validators::<T>::put(list);
         Self::deposit_event(Event::Removed { validator, reason });
     }

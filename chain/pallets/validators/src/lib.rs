@@ -24,7 +24,7 @@ mod mock;
 mod tests;
 
 pub use pallet::*;
-pub use sessions::{EpochLength, MinimumPeriod, SlotDuration, Unit};
+pub use sessions::{EpochLength, MinimumPeriod, SlotDuration, UnitIdentification};
 pub use types::RemovalReason;
 pub use weights::WeightInfo;
 
@@ -115,7 +115,7 @@ pub mod pallet {
         pub epoch_slots: u64,
         /// Length of a slot in milliseconds: even, because BABE takes half of it as the minimum period between blocks.
         pub slot_ms: u64,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -141,7 +141,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
@@ -164,7 +164,7 @@ pub mod pallet {
         },
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// The account is on the list of validators already.
@@ -195,7 +195,7 @@ pub mod pallet {
 
     #[pallet::call]
     impl<T: Config> Pallet<T> {
-        /// Put an account that has session keys on the list. It validates from the session after the next on.
+        /// Add an account that has session keys to the list. It validates from the session after the next on.
         #[pallet::call_index(0)]
         #[pallet::weight(<T as Config>::WeightInfo::add(T::MaxValidators::get()))]
         pub fn add(origin: OriginFor<T>, who: AccountId) -> DispatchResult {
@@ -203,7 +203,7 @@ pub mod pallet {
             Self::do_add(who)
         }
 
-        /// Take an account off the list. It validates until the session after the next begins.
+        /// Remove an account from the list. It validates until the session after the next begins.
         #[pallet::call_index(1)]
         #[pallet::weight(<T as Config>::WeightInfo::remove(T::MaxValidators::get()))]
         pub fn remove(origin: OriginFor<T>, who: AccountId) -> DispatchResult {

@@ -10,7 +10,7 @@ use gantry_primitives::AccountId;
 use pallet_session::{disabling::UpToLimitDisablingStrategy, historical::NoteHistoricalRoot, TestSessionHandler};
 use sp_runtime::{impl_opaque_keys, testing::UintAuthorityId, traits::ConvertInto};
 
-use crate::{self as pallet_gantry_validators, Unit};
+use crate::{self as pallet_gantry_validators, UnitIdentification};
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -70,7 +70,7 @@ impl pallet_session::Config for Test {
 impl pallet_session::historical::Config for Test {
     type RuntimeEvent = RuntimeEvent;
     type FullIdentification = ();
-    type FullIdentificationOf = Unit;
+    type FullIdentificationOf = UnitIdentification;
 }
 
 impl pallet_gantry_validators::Config for Test {

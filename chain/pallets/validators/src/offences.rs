@@ -1,4 +1,4 @@
-//! What happens to a validator that is proven to have equivocated.
+//! Handling of validators that are proven to have equivocated.
 
 use frame_support::{traits::Get, weights::Weight};
 use gantry_primitives::AccountId;
@@ -12,8 +12,8 @@ use sp_staking::{
 use crate::{Config, Event, Pallet, RemovalReason, Validators};
 
 impl<T: Config> OnOffenceHandler<AccountId, (AccountId, ()), Weight> for Pallet<T> {
-    /// Disables the offenders for what is left of their time as validators, as far as the session's disabling strategy
-    /// goes, and takes them off the list.
+    /// Disables the offenders for the rest of their session, as far as the session's disabling strategy allows, and
+    /// removes them from the list.
     fn on_offence(
         offenders: &[OffenceDetails<AccountId, (AccountId, ())>],
         fractions: &[Perbill],
@@ -21,7 +21,7 @@ impl<T: Config> OnOffenceHandler<AccountId, (AccountId, ()), Weight> for Pallet<
     ) -> Weight {
         for (OffenceDetails { offender: (who, ()), .. }, fraction) in offenders.iter().zip(fractions) {
             Session::<T>::report_offence(who.clone(), OffenceSeverity(*fraction));
-            Self::drop_equivocator(who);
+            Self::remove_equivocator(who);
         }
         let each = T::DbWeight::get().reads_writes(5, 3);
         each.saturating_mul(offenders.len() as u64)
@@ -29,12 +29,12 @@ impl<T: Config> OnOffenceHandler<AccountId, (AccountId, ()), Weight> for Pallet<
 }
 
 impl<T: Config> Pallet<T> {
-    fn drop_equivocator(who: &AccountId) {
+    fn remove_equivocator(who: &AccountId) {
         let list = Validators::<T>::get();
-        // Not there: an earlier report of the same deed, or a validator that has been replaced since.
-        let Some(place) = list.iter().position(|listed| listed == who) else { return };
+        // Not listed: there was an earlier report of the same offence, or the validator was replaced since.
+        let Some(position) = list.iter().position(|listed| listed == who) else { return };
         if list.len() > T::MinValidators::get() as usize {
-            Self::take_off(list, place, RemovalReason::Equivocated);
+            Self::remove_at(list, position, RemovalReason::Equivocated);
         } else {
             Self::deposit_event(Event::EquivocatorKept { validator: who.clone() });
         }

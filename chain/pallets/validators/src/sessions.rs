@@ -1,4 +1,4 @@
-//! What the session pallet and BABE ask for.
+//! Answers to the session pallet and BABE.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -37,10 +37,10 @@ impl<T: Config> Get<u64> for MinimumPeriod<T> {
     }
 }
 
-/// A validator is its account; there is nothing more to say about it.
-pub struct Unit;
+/// The full identification of a validator: none beyond its account.
+pub struct UnitIdentification;
 
-impl<A> Convert<A, Option<()>> for Unit {
+impl<A> Convert<A, Option<()>> for UnitIdentification {
     fn convert(_: A) -> Option<()> {
         Some(())
     }
@@ -52,12 +52,12 @@ impl<T: Config> SessionManager<AccountId> for Pallet<T> {
         if planned > kept {
             historical::Pallet::<T>::prune_up_to(planned - kept);
         }
-        // Who has purged its keys cannot take part, whatever the list says.
+        // A validator without session keys cannot take part, even if it is listed.
         let next: Vec<_> = Validators::<T>::get()
             .into_iter()
             .filter_map(|who| Session::<T>::load_keys(&who).map(|keys| (who, keys)))
             .collect();
-        // Naming the same set again would make GRANDPA change its authorities for nothing; and nobody is no set.
+        // Returning the same set again would make GRANDPA change its authorities for nothing, and an empty set is none.
         if next.is_empty() || next == Session::<T>::queued_keys() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What must always be true of the list. See docs/invariants.md.
+//! The invariants of the list. See docs/invariants.md.
 
 use alloc::collections::BTreeSet;
 use frame_support::{ensure, traits::Get};

@@ -1,4 +1,4 @@
-//! What the pallet writes into events.
+//! Types of the pallet's events.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;

@@ -1,21 +1,21 @@
-//! Whether replicated results agree. Pure.
+//! The rule by which replicated results agree. Pure.
 
 use gantry_primitives::{Digest, Replica};
 
-/// What makes two results the same: their digest and what the first container returned. What they used may differ.
-pub type Essence = (Digest, i32);
+/// The key by which results are equal: their digest and the exit code of the first container. Their usage may differ.
+pub type ResultKey = (Digest, i32);
 
-/// The essence of a revealed result.
-pub fn essence(replica: &Replica) -> Option<Essence> {
+/// Returns the key of a revealed result.
+pub fn result_key(replica: &Replica) -> Option<ResultKey> {
     replica.result.map(|result| (result.digest, result.exit_code))
 }
 
-/// What at least two, and more than half of all that revealed, have in common.
-pub fn agreed(replicas: &[Replica]) -> Option<Essence> {
-    majority(replicas.iter().filter_map(essence))
+/// Returns the key that at least two revealed results have in common, and more than half of them.
+pub fn agreed(replicas: &[Replica]) -> Option<ResultKey> {
+    majority(replicas.iter().filter_map(result_key))
 }
 
-/// Whether at least two tags, and more than half of all that were shown, are equal.
+/// Whether at least two tags are equal, and more than half of those shown.
 pub fn tags_agree(replicas: &[Replica]) -> bool {
     majority(replicas.iter().filter_map(|replica| replica.tag)).is_some()
 }
@@ -34,16 +34,16 @@ mod tests {
     use gantry_primitives::{HostId, PodResult, Usage};
 
     fn replicas(results: &[Option<(u8, i32)>]) -> Vec<Replica> {
-        let usage = |place| Usage { wall_ms: place, cpu_ms: 0, memory_peak_mib: 0 };
-        let replica = |(place, result): (usize, &Option<(u8, i32)>)| Replica {
-            lease: place as u64,
-            host: HostId::new([place as u8; 32]),
+        let usage = |position| Usage { wall_ms: position, cpu_ms: 0, memory_peak_mib: 0 };
+        let replica = |(position, result): (usize, &Option<(u8, i32)>)| Replica {
+            lease: position as u64,
+            host: HostId::new([position as u8; 32]),
             commitment: [0; 32],
             tag: result.map(|(digest, _)| [digest; 32]),
             result: result.map(|(digest, exit_code)| PodResult {
                 digest: [digest; 32],
                 exit_code,
-                usage: usage(place as u64),
+                usage: usage(position as u64),
             }),
         };
         results.iter().enumerate().map(replica).collect()

@@ -1,4 +1,5 @@
-//! Whether another host repeats the work of one, drawn once the result is committed; and the valid results of hosts.
+//! Audits: after a host has committed its result, a draw decides whether another host repeats the work. And the count
+//! of valid results of hosts.
 
 use frame_support::{pallet_prelude::*, storage::with_storage_layer};
 use gantry_primitives::{
@@ -8,17 +9,17 @@ use gantry_primitives::{
 use crate::{slashes, Config, CurrentParams, Event, Hosts, Pallet, Results, Tasks, Valid};
 
 impl<T: Config> Pallet<T> {
-    /// The result of the first host is committed. The seed of a later block says whether it is audited.
+    /// Requests the seed of a later block, which decides whether the committed result of the first host is audited.
     pub(crate) fn await_audit(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
         Self::move_results(task, &mut record, ResultsPhase::Drawing, 0)?;
         Results::<T>::insert(task, record);
         Ok(())
     }
 
-    /// Draws whether another host repeats the work of the one that has committed. Only for the hook.
+    /// Draws whether another host repeats the work. Only the hook calls it.
     pub(crate) fn draw_audit(task: TaskId) -> DispatchResult {
         let mut record = Self::results(task)?;
-        let Some(first) = Self::still_compared(task, &mut record) else {
+        let Some(first) = Self::retain_current_replicas(task, &mut record) else {
             return Self::close_results(task, record, ResultsOutcome::Overtaken);
         };
         let params = CurrentParams::<T>::get();
@@ -28,8 +29,8 @@ impl<T: Config> Pallet<T> {
         let slash = slashes::slash(params.audit_slash_deposits, deposit).min(T::Hosts::bond_of(&host));
         let valid = Self::valid_results(&host);
         let probability_ppm = slashes::audit_ppm(&params, valid, deposit, slash);
-        let repeated =
-            slashes::is_drawn(&seed, probability_ppm) && with_storage_layer(|| T::Tasks::want_extra_pod(task)).is_ok();
+        let repeated = slashes::is_drawn(&seed, probability_ppm)
+            && with_storage_layer(|| T::Tasks::request_extra_pod(task)).is_ok();
         Self::deposit_event(Event::AuditDrawn { task, lease, valid, probability_ppm, seed, block, repeated });
         if !repeated {
             return Self::open_single_reveal(task, record);
@@ -43,13 +44,13 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Nobody repeats the work: the one result is revealed.
+    /// Opens the reveal of a single result, whose work is not repeated.
     pub(crate) fn open_single_reveal(task: TaskId, mut record: ResultsRecord) -> DispatchResult {
         record.audit = AuditState::Single;
         Self::open_reveals(task, record)
     }
 
-    /// Notes a valid result of a host. What a host does for its own provider proves nothing.
+    /// Counts a valid result of a host. Results for its own provider do not count.
     pub(crate) fn note_valid_result(task: TaskId, host: &HostId) {
         let is_own = |tenant: &AccountId| T::Hosts::provider_of(host).as_ref() == Some(tenant);
         if T::Tasks::tenant_of(task).is_none_or(|tenant| is_own(&tenant)) {
@@ -59,7 +60,7 @@ impl<T: Config> Pallet<T> {
         Valid::<T>::insert(host, ValidResults { generation: T::Hosts::generation_of(host), count });
     }
 
-    /// How many results of a host were valid one after the other, with its present hardware.
+    /// Returns the number of consecutive valid results of a host with its present hardware.
     pub(crate) fn valid_results(host: &HostId) -> u32 {
         let of_host = Valid::<T>::get(host).unwrap_or_default();
         if of_host.generation == T::Hosts::generation_of(host) {
@@ -69,8 +70,8 @@ impl<T: Config> Pallet<T> {
         }
     }
 
-    /// A result of a host was wrong or missing.
-    pub(crate) fn forget_valid_results(host: &HostId) {
+    /// Resets the count of a host with a wrong or missing result.
+    pub(crate) fn reset_valid_results(host: &HostId) {
         Valid::<T>::remove(host);
     }
 }

@@ -1,4 +1,4 @@
-//! How a committee decides. Pure: nothing here reads storage or the clock.
+//! The voting rule of committees. Pure: it reads neither storage nor the clock.
 
 use gantry_primitives::{
     commitments::vote_commitment, AccountId, Ballot, Commitment, Matter, PenaltyReason, Salt, Seat, Vote,
@@ -19,57 +19,57 @@ pub enum Refusal {
     CommitmentMismatch,
 }
 
-/// What a member is owed or owes once the ballot is over.
+/// The result of a ballot for one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merit {
+pub enum VoteResult {
     /// Voted with the majority.
     Majority,
-    /// Did what it could, and nothing was decided.
+    /// Voted as far as possible, and there was no verdict.
     Undecided,
-    /// Did what it is penalised for.
+    /// Is penalised.
     Fault(PenaltyReason),
 }
 
-/// More than half of `seats`.
+/// Returns the least number that is more than half of `seats`.
 pub const fn majority(seats: usize) -> usize {
     seats / 2 + 1
 }
 
-/// The vote of more than half of all seats, those that did not vote included. So there is never a tie.
+/// Returns the vote of more than half of all seats, including those that did not vote. So there is never a tie.
 pub fn verdict(seats: &[Seat]) -> Option<Vote> {
     [Vote::Yes, Vote::No]
         .into_iter()
         .find(|vote| seats.iter().filter(|seat| seat.vote == Some(*vote)).count() >= majority(seats.len()))
 }
 
-/// Whether so many have committed that a verdict is possible.
+/// Whether enough members have committed for a verdict.
 pub fn can_decide(seats: &[Seat]) -> bool {
     seats.iter().filter(|seat| seat.commitment.is_some()).count() >= majority(seats.len())
 }
 
-/// Whether nobody is left who could commit.
+/// Whether every member has committed.
 pub fn all_committed(seats: &[Seat]) -> bool {
     seats.iter().all(|seat| seat.commitment.is_some())
 }
 
-/// Whether nobody is left who could reveal.
+/// Whether every member that has committed has revealed.
 pub fn all_revealed(seats: &[Seat]) -> bool {
     seats.iter().all(|seat| seat.commitment.is_none() || seat.vote.is_some())
 }
 
-/// What the member of `seat` is owed or owes under this verdict. Where votes could not be `revealed`, because too few
-/// had committed, those who had are not at fault.
-pub fn merit(seat: &Seat, verdict: Option<Vote>, revealed: bool) -> Merit {
+/// Returns the result for the member of `seat` under this verdict. If votes could not be `revealed` because too few
+/// members had committed, those who had are not at fault.
+pub fn vote_result(seat: &Seat, verdict: Option<Vote>, revealed: bool) -> VoteResult {
     match (seat.vote, verdict) {
-        (None, _) if revealed || seat.commitment.is_none() => Merit::Fault(PenaltyReason::Absent),
-        (None, _) => Merit::Undecided,
-        (Some(_), None) => Merit::Undecided,
-        (Some(vote), Some(decided)) if vote == decided => Merit::Majority,
-        (Some(_), Some(_)) => Merit::Fault(PenaltyReason::Minority),
+        (None, _) if revealed || seat.commitment.is_none() => VoteResult::Fault(PenaltyReason::Absent),
+        (None, _) => VoteResult::Undecided,
+        (Some(_), None) => VoteResult::Undecided,
+        (Some(vote), Some(decided)) if vote == decided => VoteResult::Majority,
+        (Some(_), Some(_)) => VoteResult::Fault(PenaltyReason::Minority),
     }
 }
 
-/// `who` binds itself to a vote, once.
+/// Stores the commitment of `who`, once.
 pub fn commit(ballot: &mut Ballot, who: &AccountId, commitment: Commitment) -> Result<(), Refusal> {
     let seat = seat_of(ballot, who)?;
     if seat.commitment.is_some() {
@@ -79,7 +79,7 @@ pub fn commit(ballot: &mut Ballot, who: &AccountId, commitment: Commitment) -> R
     Ok(())
 }
 
-/// `who` shows the vote that it is bound to, once.
+/// Stores the vote that `who` has committed to, once.
 pub fn reveal(ballot: &mut Ballot, matter: Matter, who: &AccountId, vote: Vote, salt: &Salt) -> Result<(), Refusal> {
     let round = ballot.round;
     let seat = seat_of(ballot, who)?;
@@ -94,7 +94,8 @@ pub fn reveal(ballot: &mut Ballot, matter: Matter, who: &AccountId, vote: Vote, 
     Ok(())
 }
 
-/// The committee is done; its members are not drawn again for this matter. The caller asks for the next, if any.
+/// Dissolves the committee. Its members are not drawn again for this matter. The caller requests the next committee, if
+/// any.
 pub fn dissolve(ballot: &mut Ballot) {
     for seat in core::mem::take(&mut ballot.seats) {
         // There is room: MAX_FORMER counts every committee that a matter can have before its last.
@@ -148,7 +149,8 @@ mod tests {
     fn every_possible_ballot_has_at_most_one_verdict_and_it_is_that_of_the_most() {
         for size in [1usize, 3, 5, 7] {
             for code in 0..3usize.pow(size as u32) {
-                let digit = |place: usize| [None, Some(Vote::Yes), Some(Vote::No)][code / 3usize.pow(place as u32) % 3];
+                let digit =
+                    |position: usize| [None, Some(Vote::Yes), Some(Vote::No)][code / 3usize.pow(position as u32) % 3];
                 let votes: Vec<_> = (0..size).map(digit).collect();
                 let count = |vote| votes.iter().filter(|one| **one == Some(vote)).count();
                 let (yes, no) = (count(Vote::Yes), count(Vote::No));
@@ -167,20 +169,20 @@ mod tests {
     #[test]
     fn the_minority_and_the_absent_are_at_fault_and_nobody_else() {
         let seats = seats(&[Some(Vote::Yes), Some(Vote::No), None]);
-        let merits = |verdict| seats.iter().map(|seat| merit(seat, verdict, true)).collect::<Vec<_>>();
-        let (absent, minority) = (Merit::Fault(PenaltyReason::Absent), Merit::Fault(PenaltyReason::Minority));
-        assert_eq!(merits(Some(Vote::Yes)), [Merit::Majority, minority, absent]);
-        assert_eq!(merits(Some(Vote::No)), [minority, Merit::Majority, absent]);
-        assert_eq!(merits(None), [Merit::Undecided, Merit::Undecided, absent]);
+        let merits = |verdict| seats.iter().map(|seat| vote_result(seat, verdict, true)).collect::<Vec<_>>();
+        let (absent, minority) = (VoteResult::Fault(PenaltyReason::Absent), VoteResult::Fault(PenaltyReason::Minority));
+        assert_eq!(merits(Some(Vote::Yes)), [VoteResult::Majority, minority, absent]);
+        assert_eq!(merits(Some(Vote::No)), [minority, VoteResult::Majority, absent]);
+        assert_eq!(merits(None), [VoteResult::Undecided, VoteResult::Undecided, absent]);
     }
 
     #[test]
     fn who_committed_when_too_few_did_is_not_at_fault() {
         let mut seats = seats(&[None, None, None]);
         seats[0].commitment = Some([1; 32]);
-        assert_eq!(merit(&seats[0], None, false), Merit::Undecided);
-        assert_eq!(merit(&seats[1], None, false), Merit::Fault(PenaltyReason::Absent));
-        assert_eq!(merit(&seats[0], None, true), Merit::Fault(PenaltyReason::Absent));
+        assert_eq!(vote_result(&seats[0], None, false), VoteResult::Undecided);
+        assert_eq!(vote_result(&seats[1], None, false), VoteResult::Fault(PenaltyReason::Absent));
+        assert_eq!(vote_result(&seats[0], None, true), VoteResult::Fault(PenaltyReason::Absent));
     }
 
     #[test]

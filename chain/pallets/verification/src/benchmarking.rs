@@ -15,7 +15,7 @@ use gantry_primitives::{
 };
 
 use crate::{
-    deadlines::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason,
+    queues::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason,
     NextChallengeId, Pallet, Params, Results, Tasks, VerifierList, Verifiers, WeightInfo,
 };
 
@@ -52,7 +52,7 @@ fn ready<T: Config>() -> Vec<AccountId> {
 /// The clock moves past every period.
 fn wait<T: Config>() {
     let number = Pallet::<T>::block().saturating_add(1);
-    T::BenchmarkHelper::set_block(number, Pallet::<T>::now() + crate::LONGEST_PERIOD_MS, [2; 32]);
+    T::BenchmarkHelper::set_block(number, Pallet::<T>::now() + crate::MAX_PERIOD_MS, [2; 32]);
 }
 
 fn after_seed_delay<T: Config>() {
@@ -111,13 +111,13 @@ fn nearly_judged<T: Config>() -> (TaskId, AccountId) {
     let ballot = Disputes::<T>::get(task).expect("it is in dispute").ballot;
     let members: Vec<AccountId> = ballot.seats.into_iter().map(|seat| seat.who).collect();
     // Four decide even without the last; the others lose some of their bonds.
-    let vote = |place: usize| if place == 1 || place == 3 { Vote::No } else { Vote::Yes };
-    for (place, who) in members.iter().enumerate() {
-        let commitment = commitment(matter, ballot.round, vote(place), who);
+    let vote = |position: usize| if position == 1 || position == 3 { Vote::No } else { Vote::Yes };
+    for (position, who) in members.iter().enumerate() {
+        let commitment = commitment(matter, ballot.round, vote(position), who);
         Pallet::<T>::do_commit_vote(who.clone(), matter, commitment).expect("it is time");
     }
-    for (place, who) in members.iter().enumerate().take(6) {
-        Pallet::<T>::do_reveal_vote(who.clone(), matter, vote(place), SALT).expect("it is time");
+    for (position, who) in members.iter().enumerate().take(6) {
+        Pallet::<T>::do_reveal_vote(who.clone(), matter, vote(position), SALT).expect("it is time");
     }
     (task, members[6].clone())
 }
@@ -146,21 +146,21 @@ fn result(digest: u8) -> PodResult {
     PodResult { digest: [digest; 32], exit_code: 0, usage: Usage { wall_ms: 1, cpu_ms: 1, memory_peak_mib: 1 } }
 }
 
-/// The result of the replica in this place: the first one is wrong, where there are more than two.
-fn result_of(place: usize, leases: &[(LeaseId, HostId)]) -> PodResult {
-    result(if place == 0 && leases.len() > 2 { 9 } else { 1 })
+/// Returns the result of the replica at this position: the first is wrong if there are more than two.
+fn result_of(position: usize, leases: &[(LeaseId, HostId)]) -> PodResult {
+    result(if position == 0 && leases.len() > 2 { 9 } else { 1 })
 }
 
 /// A task whose hosts have all committed results, and all but the last have shown their tags; returns that one.
 fn nearly_tagged<T: Config>() -> (TaskId, Vec<(LeaseId, HostId)>) {
     T::BenchmarkHelper::set_block(1, START, [1; 32]);
     let (task, leases) = T::BenchmarkHelper::replicated_task();
-    for (place, (lease, host)) in leases.iter().enumerate() {
-        let commitment = result_commitment(&result_of(place, &leases), &SALT, host);
+    for (position, (lease, host)) in leases.iter().enumerate() {
+        let commitment = result_commitment(&result_of(position, &leases), &SALT, host);
         Pallet::<T>::do_commit_result(host.clone(), *lease, commitment).expect("it runs");
     }
-    for (place, (lease, host)) in leases.iter().enumerate().take(leases.len() - 1) {
-        let tag = result_tag(task, &result_of(place, &leases));
+    for (position, (lease, host)) in leases.iter().enumerate().take(leases.len() - 1) {
+        let tag = result_tag(task, &result_of(position, &leases));
         Pallet::<T>::do_tag_result(host.clone(), *lease, tag).expect("it is time");
     }
     (task, leases)
@@ -172,8 +172,8 @@ fn nearly_compared<T: Config>() -> (TaskId, LeaseId, HostId) {
     let last = leases.len() - 1;
     let (lease, host) = leases[last].clone();
     Pallet::<T>::do_tag_result(host.clone(), lease, result_tag(task, &result(1))).expect("it is time");
-    for (place, (lease, host)) in leases.iter().enumerate().take(last) {
-        Pallet::<T>::do_reveal_result(host.clone(), *lease, result_of(place, &leases), SALT).expect("it is time");
+    for (position, (lease, host)) in leases.iter().enumerate().take(last) {
+        Pallet::<T>::do_reveal_result(host.clone(), *lease, result_of(position, &leases), SALT).expect("it is time");
     }
     (task, lease, host)
 }
@@ -236,7 +236,7 @@ mod benchmarks {
         let last = commitment(matter, 0, Vote::Yes, &members[0]);
         #[extrinsic_call]
         _(RawOrigin::Signed(members[0].clone()), matter, last);
-        assert_eq!(Pallet::<T>::waiting(matter).expect("it is open").0, Queue::ChallengeReveal);
+        assert_eq!(Pallet::<T>::queue_and_deadline(matter).expect("it is open").0, Queue::ChallengeReveal);
     }
 
     #[benchmark]
@@ -372,7 +372,7 @@ mod benchmarks {
         {
             Pallet::<T>::run_queues(limit);
         }
-        assert!(Pallet::<T>::waiting(matter).is_ok());
+        assert!(Pallet::<T>::queue_and_deadline(matter).is_ok());
     }
 
     impl_benchmark_test_suite!(Pallet, crate::mock::ExtBuilder::default().build(), crate::mock::Test);

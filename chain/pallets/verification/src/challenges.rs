@@ -1,4 +1,4 @@
-//! Timed proofs that a device is real: opened, answered, judged.
+//! Challenges: timed proofs that a device is genuine.
 
 use alloc::vec::Vec;
 use frame_support::{
@@ -12,8 +12,8 @@ use gantry_primitives::{
 };
 
 use crate::{
-    ballot, voting::Purse, ByHost, Challenges, Config, CurrentParams, Error, Event, HoldReason, Hosts, NextChallengeId,
-    Pallet, Tasks,
+    ballot, committees::CommitteeFee, ByHost, Challenges, Config, CurrentParams, Error, Event, HoldReason, Hosts,
+    NextChallengeId, Pallet, Tasks,
 };
 
 impl<T: Config> Pallet<T> {
@@ -39,7 +39,8 @@ impl<T: Config> Pallet<T> {
         if let Some(who) = &opener {
             let own = *who == provider;
             ensure!(by_tenant || own || Self::active_verifier(who).is_ok(), Error::<T>::NotVerifierNorProvider);
-            // Neither a provider that challenges its own host nor its tenants can keep verifiers from doing so.
+            // The intervals are separate, so that neither the provider nor its tenants can block the challenges of
+            // verifiers.
             let last = match (by_tenant, own) {
                 (true, _) => &mut of_host.by_tenant_at,
                 (false, true) => &mut of_host.by_provider_at,
@@ -51,7 +52,7 @@ impl<T: Config> Pallet<T> {
         }
         let id = NextChallengeId::<T>::get();
         let next = id.checked_add(1).ok_or(Error::<T>::Overflow)?;
-        // For the first committee, and for one that confirms its verdict.
+        // For the first committee and the confirming one.
         let fee = if opener.is_some() { params.challenge_fee.saturating_mul(2) } else { 0 };
 
         if let Some(who) = opener.as_ref().filter(|_| fee > 0) {
@@ -61,7 +62,7 @@ impl<T: Config> Pallet<T> {
         of_host.open = Some(id);
         ByHost::<T>::insert(&host, of_host);
         T::Hosts::set_challenged(&host, Some(device));
-        let ballot = Ballot { asked_in: Self::ask_for_seed(Matter::Challenge(id)), ..Default::default() };
+        let ballot = Ballot { asked_in: Self::request_seed(Matter::Challenge(id)), ..Default::default() };
         Self::deposit_event(Event::ChallengeOpened {
             challenge: id,
             host: host.clone(),
@@ -88,7 +89,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The challenge that `host` may answer now, with a call that it wants judged until `not_after` at the latest.
+    /// Returns the challenge that `host` may answer now, with a call that is valid until `not_after`.
     pub(crate) fn answerable(
         host: &HostId,
         id: ChallengeId,
@@ -118,7 +119,7 @@ impl<T: Config> Pallet<T> {
         let mut record = Self::challenge(id)?;
         ensure!(record.phase == ChallengePhase::Committing, Error::<T>::NotCommitting);
         ensure!(Self::now() <= record.until, Error::<T>::TooLate);
-        Self::bind(Matter::Challenge(id), &mut record.ballot, who, commitment)?;
+        Self::record_commitment(Matter::Challenge(id), &mut record.ballot, who, commitment)?;
         if ballot::all_committed(&record.ballot.seats) {
             Self::open_challenge_reveals(id, &mut record)?;
         }
@@ -130,7 +131,7 @@ impl<T: Config> Pallet<T> {
         let mut record = Self::challenge(id)?;
         ensure!(record.phase == ChallengePhase::Revealing, Error::<T>::NotRevealing);
         ensure!(Self::now() <= record.until, Error::<T>::TooLate);
-        Self::show(Matter::Challenge(id), &mut record.ballot, who, vote, salt)?;
+        Self::record_vote(Matter::Challenge(id), &mut record.ballot, who, vote, salt)?;
         if ballot::all_revealed(&record.ballot.seats) {
             return Self::judge_challenge(id, record);
         }
@@ -156,7 +157,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The time of the present phase has passed.
+    /// Ends the present phase, whose time has passed.
     pub(crate) fn end_challenge_phase(id: ChallengeId) -> DispatchResult {
         let mut record = Self::challenge(id)?;
         match record.phase {
@@ -171,12 +172,12 @@ impl<T: Config> Pallet<T> {
         }
     }
 
-    /// The host did not answer in time. Its opener pays the committee. The host is punished only if it missed another
-    /// challenge shortly before this one was opened.
+    /// Closes a challenge that the host did not answer in time. Its opener pays the committee. The host is punished
+    /// only if it missed another challenge shortly before this one was opened.
     fn miss_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
         let matter = Matter::Challenge(id);
         let spent = match &record.opener {
-            Some(who) => Self::pay_committee(matter, &record.ballot, &Self::purse(who, record.fee)),
+            Some(who) => Self::pay_committee(matter, &record.ballot, &Self::committee_fee(who, record.fee)),
             None => 0,
         };
         record.fee = record.fee.saturating_sub(spent);
@@ -195,9 +196,9 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Closes the ballot, and the challenge with it. A verdict against the host is final only once another committee
-    /// confirms it. Asks for a second committee where the first gave no verdict and no lease has taken the device since
-    /// the host answered.
+    /// Closes the ballot, and the challenge unless another committee is needed: a verdict against the host must be
+    /// confirmed by a second committee. If the first committee gave no verdict and no lease has taken the device since
+    /// the answer, a second one is drawn.
     fn judge_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
         let verdict = ballot::verdict(&record.ballot.seats);
         let paid_before = match record.role {
@@ -206,8 +207,8 @@ impl<T: Config> Pallet<T> {
         };
         let is_final = paid_before.is_some() || verdict != Some(Vote::No);
         let seed = record.ballot.seed;
-        let purse = record.opener.as_ref().map(|who| Self::purse(who, record.fee));
-        let paid = Self::close_ballot(Matter::Challenge(id), &mut record.ballot, verdict, purse, is_final);
+        let fee_source = record.opener.as_ref().map(|who| Self::committee_fee(who, record.fee));
+        let paid = Self::close_ballot(Matter::Challenge(id), &mut record.ballot, verdict, fee_source, is_final);
         record.fee = record.fee.saturating_sub(paid);
         match verdict {
             Some(Vote::Yes) if paid_before.is_some() => Self::close_challenge(id, record, ChallengeOutcome::NoVerdict),
@@ -223,7 +224,7 @@ impl<T: Config> Pallet<T> {
                     }
                     Self::close_challenge(id, record, ChallengeOutcome::Failed)
                 }
-                None => Self::ask_for_confirmation(id, record, seed, paid),
+                None => Self::request_confirmation(id, record, seed, paid),
             },
             None if record.role != CommitteeRole::First || T::Hosts::is_leased(&record.host, record.device) => {
                 Self::close_challenge(id, record, ChallengeOutcome::NoVerdict)
@@ -239,9 +240,10 @@ impl<T: Config> Pallet<T> {
         }
     }
 
-    /// A committee found against the host: one more, of others, judges the same answer. It is drawn by the seed of the
-    /// answer, so that it cannot be chosen by the time of the verdict. `paid`: what the committee before was paid.
-    fn ask_for_confirmation(
+    /// Draws a committee of other members that judges the same answer, after a verdict against the host. The seed of
+    /// the answer is used, so that the committee cannot be chosen by the time of the verdict. `paid` is the amount that
+    /// the first committee was paid.
+    fn request_confirmation(
         id: ChallengeId,
         mut record: ChallengeRecord,
         seed: Option<Seed>,
@@ -264,8 +266,8 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Who has an interest in a challenge: the host, its provider, the opener, and the provider behind an opener that is
-    /// a host.
+    /// Returns the parties of a challenge: the host, its provider, the opener, and the provider of an opener that is a
+    /// host.
     fn parties(record: &ChallengeRecord) -> Vec<AccountId> {
         let behind_opener = record.opener.as_ref().and_then(T::Hosts::provider_of);
         let mut parties = alloc::vec![record.host.clone(), record.provider.clone()];
@@ -273,13 +275,13 @@ impl<T: Config> Pallet<T> {
         parties
     }
 
-    /// What one committee is paid of the fee that is left.
-    fn purse(opener: &AccountId, fee: Balance) -> Purse<'_> {
+    /// Returns the part of the remaining fee for one committee.
+    fn committee_fee(opener: &AccountId, fee: Balance) -> CommitteeFee<'_> {
         let amount = CurrentParams::<T>::get().challenge_fee.min(fee);
-        Purse { who: opener, reason: HoldReason::ChallengeFee, amount }
+        CommitteeFee { who: opener, reason: HoldReason::ChallengeFee, amount }
     }
 
-    /// The end of a challenge, with what it means for the host.
+    /// Closes a challenge, with the consequences for the host.
     fn close_challenge(id: ChallengeId, mut record: ChallengeRecord, outcome: ChallengeOutcome) -> DispatchResult {
         Self::move_challenge(id, &mut record, ChallengePhase::Closed, 0)?;
         let (host, device) = (record.host, record.device);
@@ -303,7 +305,7 @@ impl<T: Config> Pallet<T> {
         if let Some(misconduct) = misconduct {
             T::Hosts::attest(&host, device, false);
             T::Hosts::suspend(&host);
-            T::Hosts::punish(&host, misconduct, lasted);
+            T::Hosts::slash_for_misconduct(&host, misconduct, lasted);
         }
         T::Hosts::set_challenged(&host, None);
         let now = Self::now();
@@ -322,7 +324,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The one way in which a challenge changes its phase; the caller stores the record.
+    /// Changes the phase of a challenge. No other function does. The caller stores the record.
     fn move_challenge(
         id: ChallengeId,
         record: &mut ChallengeRecord,
@@ -333,7 +335,7 @@ impl<T: Config> Pallet<T> {
         record.phase = to;
         record.until = until;
         match to {
-            ChallengePhase::Waiting => record.ballot.asked_in = Self::ask_for_seed(Matter::Challenge(id)),
+            ChallengePhase::Waiting => record.ballot.asked_in = Self::request_seed(Matter::Challenge(id)),
             _ => to.queue().into_iter().for_each(|queue| Self::schedule(queue, Matter::Challenge(id), until)),
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Disputes about the result of a task: opened, heard, judged, appealed, executed.
+//! Disputes about the result of a task: hearing, jury, appeals and execution.
 
 use alloc::vec::Vec;
 use frame_support::{
@@ -11,7 +11,9 @@ use gantry_primitives::{
     Stake, TaskId, UpTo, Vote, EVIDENCE_PER_HEARING, MAX_APPEALS,
 };
 
-use crate::{ballot, voting::Purse, Config, CurrentParams, Disputes, Error, Event, HoldReason, Hosts, Pallet, Tasks};
+use crate::{
+    ballot, committees::CommitteeFee, Config, CurrentParams, Disputes, Error, Event, HoldReason, Hosts, Pallet, Tasks,
+};
 
 impl<T: Config> Pallet<T> {
     pub(crate) fn do_open_dispute(
@@ -31,7 +33,7 @@ impl<T: Config> Pallet<T> {
             let hosts = T::Tasks::leases_of(task).into_iter().map(|(_, host)| host);
             ensure!(!Self::providers_of(hosts).contains(&who), Error::<T>::OpenerIsParty);
         }
-        T::Tasks::dispute(task, &accused)?;
+        T::Tasks::mark_disputed(task, &accused)?;
         let providers = Self::providers_of(Self::accused_hosts(task, &accused).into_iter());
         let now = Self::now();
         let until = now.saturating_add(params.hearing_ms);
@@ -39,7 +41,7 @@ impl<T: Config> Pallet<T> {
             opener: who.clone(),
             tenant,
             accused: accused.clone(),
-            // As many as there are leases at most.
+            // At most as many as there are leases.
             providers: BoundedVec::truncate_from(providers),
             opened_at: now,
             phase: DisputePhase::Hearing,
@@ -100,7 +102,7 @@ impl<T: Config> Pallet<T> {
         let mut record = Self::dispute(task)?;
         ensure!(record.phase == DisputePhase::Committing, Error::<T>::NotCommitting);
         ensure!(Self::now() <= record.until, Error::<T>::TooLate);
-        Self::bind(Matter::Dispute(task), &mut record.ballot, who, commitment)?;
+        Self::record_commitment(Matter::Dispute(task), &mut record.ballot, who, commitment)?;
         if ballot::all_committed(&record.ballot.seats) {
             Self::open_dispute_reveals(task, &mut record)?;
         }
@@ -112,7 +114,7 @@ impl<T: Config> Pallet<T> {
         let mut record = Self::dispute(task)?;
         ensure!(record.phase == DisputePhase::Revealing, Error::<T>::NotRevealing);
         ensure!(Self::now() <= record.until, Error::<T>::TooLate);
-        Self::show(Matter::Dispute(task), &mut record.ballot, who, vote, salt)?;
+        Self::record_vote(Matter::Dispute(task), &mut record.ballot, who, vote, salt)?;
         if ballot::all_revealed(&record.ballot.seats) {
             return Self::judge_dispute(task, record);
         }
@@ -131,7 +133,7 @@ impl<T: Config> Pallet<T> {
         let mut excluded: Vec<&AccountId> = alloc::vec![&record.opener, &record.tenant];
         excluded.extend(record.providers.iter().chain(&behind_opener));
         if !Self::seat_committee(matter, &mut record.ballot, size, seed, &excluded) {
-            return Self::give_up(task, record);
+            return Self::close_without_verdict(task, record);
         }
         let until = Self::now().saturating_add(params.dispute_commit_ms);
         Self::move_dispute(task, &mut record, DisputePhase::Committing, until)?;
@@ -140,7 +142,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The time of the present phase has passed.
+    /// Ends the present phase, whose time has passed.
     pub(crate) fn end_dispute_phase(task: TaskId) -> DispatchResult {
         let mut record = Self::dispute(task)?;
         match record.phase {
@@ -166,8 +168,8 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Closes the ballot. Its verdict may be appealed, unless it was the last; without one, another jury is asked for,
-    /// once.
+    /// Closes the ballot. Its verdict may be appealed, unless it was the last one. Without a verdict, another jury is
+    /// drawn, once.
     fn judge_dispute(task: TaskId, mut record: DisputeRecord) -> DispatchResult {
         let params = CurrentParams::<T>::get();
         let verdict = ballot::verdict(&record.ballot.seats);
@@ -175,8 +177,8 @@ impl<T: Config> Pallet<T> {
         let spent = match record.stakes.last() {
             Some(stake) => {
                 let amount = params.jury_fee.min(stake.amount);
-                let purse = Purse { who: &stake.who, reason: HoldReason::DisputeStake, amount };
-                Self::close_ballot(Matter::Dispute(task), ballot, verdict, Some(purse), true)
+                let fee_source = CommitteeFee { who: &stake.who, reason: HoldReason::DisputeStake, amount };
+                Self::close_ballot(Matter::Dispute(task), ballot, verdict, Some(fee_source), true)
             }
             None => Self::close_ballot(Matter::Dispute(task), ballot, verdict, None, true),
         };
@@ -186,7 +188,7 @@ impl<T: Config> Pallet<T> {
         }
         let Some(verdict) = verdict else {
             if record.retried {
-                return Self::give_up(task, record);
+                return Self::close_without_verdict(task, record);
             }
             record.retried = true;
             Self::move_dispute(task, &mut record, DisputePhase::Waiting, 0)?;
@@ -207,15 +209,16 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// No jury comes to a verdict: who asked for it has the stake back, and the verdict before stands, if there is one.
-    fn give_up(task: TaskId, mut record: DisputeRecord) -> DispatchResult {
+    /// Closes a dispute whose jury gives no verdict: the last stake is returned, and the verdict before stands, if
+    /// there is one.
+    fn close_without_verdict(task: TaskId, mut record: DisputeRecord) -> DispatchResult {
         if let Some(stake) = record.stakes.pop() {
             Self::return_stake(task, &stake)?;
         }
         Self::close_dispute(task, record)
     }
 
-    /// Executes the last verdict: stakes, escrow, slash.
+    /// Executes the last verdict: stakes, escrows and slashes.
     fn close_dispute(task: TaskId, mut record: DisputeRecord) -> DispatchResult {
         Self::move_dispute(task, &mut record, DisputePhase::Closed, 0)?;
         let upheld = record.verdict == Some(Vote::Yes);
@@ -254,11 +257,11 @@ impl<T: Config> Pallet<T> {
         if upheld {
             let lasted = Self::now().saturating_sub(record.opened_at);
             for host in &hosts {
-                T::Hosts::punish(host, Misconduct::DisputeLost, lasted);
-                Self::forget_valid_results(host);
+                T::Hosts::slash_for_misconduct(host, Misconduct::DisputeLost, lasted);
+                Self::reset_valid_results(host);
             }
         }
-        T::Tasks::resolve(task, &record.accused, record.verdict, record.opener == record.tenant)?;
+        T::Tasks::resolve_dispute(task, &record.accused, record.verdict, record.opener == record.tenant)?;
         Disputes::<T>::remove(task);
         let outcome = match record.verdict {
             Some(Vote::Yes) => DisputeOutcome::Upheld,
@@ -301,7 +304,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The hosts of the leases that a dispute is about, each once: a host with several of them is punished once.
+    /// Returns the hosts of the accused leases, each once: a host with several of them is slashed once.
     fn accused_hosts(task: TaskId, accused: &[LeaseId]) -> Vec<HostId> {
         let leases = T::Tasks::leases_of(task).into_iter();
         let mut hosts: Vec<HostId> =
@@ -311,7 +314,7 @@ impl<T: Config> Pallet<T> {
         hosts
     }
 
-    /// Who owns these hosts, each once.
+    /// Returns the owners of these hosts, each once.
     fn providers_of(hosts: impl Iterator<Item = HostId>) -> Vec<AccountId> {
         let mut providers: Vec<AccountId> = hosts.filter_map(|host| T::Hosts::provider_of(&host)).collect();
         providers.sort();
@@ -319,13 +322,13 @@ impl<T: Config> Pallet<T> {
         providers
     }
 
-    /// The one way in which a dispute changes its phase; the caller stores the record.
+    /// Changes the phase of a dispute. No other function does. The caller stores the record.
     fn move_dispute(task: TaskId, record: &mut DisputeRecord, to: DisputePhase, until: Moment) -> DispatchResult {
         ensure!(allows(DISPUTE_TRANSITIONS, record.phase, to), Error::<T>::TransitionNotAllowed);
         record.phase = to;
         record.until = until;
         match to {
-            DisputePhase::Waiting => record.ballot.asked_in = Self::ask_for_seed(Matter::Dispute(task)),
+            DisputePhase::Waiting => record.ballot.asked_in = Self::request_seed(Matter::Dispute(task)),
             _ => to.queue().into_iter().for_each(|queue| Self::schedule(queue, Matter::Dispute(task), until)),
         }
         Ok(())

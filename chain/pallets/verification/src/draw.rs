@@ -1,24 +1,25 @@
-//! Who sits on a committee. Pure, so that anyone can draw it again.
+//! The draw of a committee. Pure, so that it can be repeated outside of the chain.
 //!
-//! Each verifier has a ticket, blake2-256 of the seed and its account; those with the lowest tickets sit. Who joins or
-//! leaves the list changes nobody else's ticket, so the list's order and the others on it cannot be used to steer a draw.
+//! Each verifier has a ticket, blake2-256 of the seed and its account; those with the lowest tickets are drawn. A
+//! verifier that joins or leaves the list changes no other ticket, so the draw cannot be influenced by the order or the
+//! members of the list.
 
 use alloc::vec::Vec;
 use codec::Encode;
 use gantry_primitives::{AccountId, ListedVerifier, Seed};
 
-/// For at most so many candidates it is looked up whether they are hosts of someone involved.
-pub const MAX_LOOK_UPS: usize = 32;
+/// The most candidates for which the chain looks up whether they are hosts of a party.
+pub const MAX_LOOKUPS: usize = 32;
 
-/// The place of a verifier in the draw of this seed; the lowest sit.
+/// Returns the ticket of a verifier for this seed. The lowest are drawn.
 pub fn ticket(seed: &Seed, who: &AccountId) -> [u8; 32] {
     sp_io::hashing::blake2_256(&(seed, who).encode())
 }
 
-/// The `size` verifiers that sit, in the order of their tickets; none where there are not enough.
+/// Returns the `size` verifiers with the lowest tickets, in their order. None if there are not enough.
 ///
-/// Nobody sits who joined in `asked_in` or later (the author of a block knows its randomness first), who is `excluded`,
-/// or of whom `is_involved` says so.
+/// Not eligible are verifiers that joined in `asked_in` or later (the author of a block knows its randomness first),
+/// those in `excluded`, and those for which `is_involved` is true.
 pub fn draw(
     seed: &Seed,
     listed: &[ListedVerifier],
@@ -35,7 +36,7 @@ pub fn draw(
     candidates.sort_unstable();
     let members: Vec<AccountId> = candidates
         .into_iter()
-        .take(MAX_LOOK_UPS)
+        .take(MAX_LOOKUPS)
         .map(|(_, who)| who)
         .filter(|who| !is_involved(who))
         .take(size)
@@ -74,7 +75,7 @@ mod tests {
             let members = drawn(number, &forward, 7);
             assert_eq!(members, drawn(number, &forward, 7));
             assert_eq!(members, drawn(number, &backward, 7));
-            assert!(members.iter().enumerate().all(|(place, who)| !members[..place].contains(who)));
+            assert!(members.iter().enumerate().all(|(position, who)| !members[..position].contains(who)));
         }
         assert_ne!(drawn(0, &forward, 7), drawn(1, &forward, 7));
     }
@@ -133,6 +134,6 @@ mod tests {
             looked_up += 1;
             true
         });
-        assert_eq!((members, looked_up), (None, MAX_LOOK_UPS));
+        assert_eq!((members, looked_up), (None, MAX_LOOKUPS));
     }
 }

@@ -1,24 +1,24 @@
-//! The errors of calls, for what the pure rules refuse.
+//! Conversion of the errors of the pure rules into those of calls.
 
-use crate::{ballot, Error, Unsound};
+use crate::{ballot, Error, ParamsError};
 
-impl<T> From<Unsound> for Error<T> {
-    fn from(unsound: Unsound) -> Self {
-        match unsound {
-            Unsound::SeatsInvalid => Self::SeatsInvalid,
-            Unsound::AppealJuryTooSmall => Self::AppealJuryTooSmall,
-            Unsound::BondOrStakeZero => Self::BondOrStakeZero,
-            Unsound::PenaltyTooHigh => Self::PenaltyTooHigh,
-            Unsound::AbsenceTooCheap => Self::AbsenceTooCheap,
-            Unsound::JuryFeeTooHigh => Self::JuryFeeTooHigh,
-            Unsound::StakeTooHigh => Self::StakeTooHigh,
-            Unsound::PeriodInvalid => Self::PeriodInvalid,
-            Unsound::MissPeriodTooShort => Self::MissPeriodTooShort,
-            Unsound::MinVerifiersTooLow => Self::MinVerifiersTooLow,
-            Unsound::MinVerifiersTooHigh => Self::MinVerifiersTooHigh,
-            Unsound::ResultSlashZero => Self::ResultSlashZero,
-            Unsound::RewardsTooHigh => Self::RewardsTooHigh,
-            Unsound::AuditProbabilityInvalid => Self::AuditProbabilityInvalid,
+impl<T> From<ParamsError> for Error<T> {
+    fn from(error: ParamsError) -> Self {
+        match error {
+            ParamsError::SeatsInvalid => Self::SeatsInvalid,
+            ParamsError::AppealJuryTooSmall => Self::AppealJuryTooSmall,
+            ParamsError::BondOrStakeZero => Self::BondOrStakeZero,
+            ParamsError::PenaltyTooHigh => Self::PenaltyTooHigh,
+            ParamsError::AbsenceTooCheap => Self::AbsenceTooCheap,
+            ParamsError::JuryFeeTooHigh => Self::JuryFeeTooHigh,
+            ParamsError::StakeTooHigh => Self::StakeTooHigh,
+            ParamsError::PeriodInvalid => Self::PeriodInvalid,
+            ParamsError::MissPeriodTooShort => Self::MissPeriodTooShort,
+            ParamsError::MinVerifiersTooLow => Self::MinVerifiersTooLow,
+            ParamsError::MinVerifiersTooHigh => Self::MinVerifiersTooHigh,
+            ParamsError::ResultSlashZero => Self::ResultSlashZero,
+            ParamsError::RewardsTooHigh => Self::RewardsTooHigh,
+            ParamsError::AuditProbabilityInvalid => Self::AuditProbabilityInvalid,
         }
     }
 }

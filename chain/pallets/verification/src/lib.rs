@@ -1,12 +1,13 @@
 //! # Verification
 //!
-//! How the network finds out whether a host is honest: timed challenges of its devices, replicated results, and disputes
-//! before a jury. Judges are bonded verifiers, drawn by randomness that nobody knew when they were asked for.
+//! Verification of hosts: timed challenges of their devices, comparison of replicated results, and disputes before a
+//! jury. The judges are bonded verifiers, drawn by randomness that was unknown when the draw was requested.
 //!
-//! This file declares. `verifiers.rs` keeps the list of judges, `voting.rs` draws committees and pays them,
-//! `challenges.rs`, `results.rs` (with `audits.rs`) and `disputes.rs` have the three matters, `deadlines.rs` makes what is due happen, and
-//! `ports.rs` says what is needed of hosts and tasks. `ballot.rs`, `draw.rs`, `shares.rs`, `agreement.rs` and
-//! `slashes.rs` are the pure rules, and `errors.rs` says what a call answers where they refuse. docs/verification.md is the protocol.
+//! This file declares the pallet. `verifiers.rs` manages the list of verifiers, and `committees.rs` draws and pays
+//! committees. `challenges.rs`, `results.rs` (with `audits.rs`) and `disputes.rs` implement the three kinds of matters,
+//! `queues.rs` processes those that are due, and `ports.rs` declares the ports to hosts and tasks. `ballot.rs`,
+//! `draw.rs`, `shares.rs`, `agreement.rs` and `slashes.rs` contain the pure rules, and `errors.rs` the conversion of
+//! their errors. docs/verification.md describes the protocol.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -18,18 +19,18 @@ mod ballot;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
 mod challenges;
-mod deadlines;
+mod committees;
 mod disputes;
 pub mod draw;
 mod errors;
 mod ports;
+mod queues;
 mod results;
 mod shares;
 mod slashes;
 mod try_state;
 mod types;
 mod verifiers;
-mod voting;
 pub mod weights;
 
 #[cfg(test)]
@@ -41,7 +42,7 @@ pub use pallet::*;
 #[cfg(feature = "runtime-benchmarks")]
 pub use ports::BenchmarkHelper;
 pub use ports::{Hosts, Tasks};
-pub use types::{Params, Unsound, LONGEST_PERIOD_MS};
+pub use types::{Params, ParamsError, MAX_PERIOD_MS};
 pub use weights::WeightInfo;
 
 #[frame_support::pallet]
@@ -62,10 +63,10 @@ pub mod pallet {
     };
     use sp_core::H256;
 
-    /// The storage of this pallet is that of this version.
+    /// The version of the storage of this pallet.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-    /// What the pallet needs of its runtime.
+    /// The types that the runtime provides.
     #[pallet::config]
     pub trait Config:
         frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>>
@@ -95,12 +96,12 @@ pub mod pallet {
         type BenchmarkHelper: BenchmarkHelper;
     }
 
-    /// How the network finds out whether a host is honest.
+    /// Verification of hosts: challenges, comparison of results, and disputes.
     #[pallet::pallet]
     #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
-    /// Everyone who has a verifier's bond.
+    /// The accounts with a verifier's bond.
     #[pallet::storage]
     pub type Verifiers<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, VerifierRecord>;
 
@@ -132,19 +133,19 @@ pub mod pallet {
     #[pallet::storage]
     pub type Disputes<T: Config> = StorageMap<_, Twox64Concat, TaskId, DisputeRecord>;
 
-    /// What falls due, by queue and place.
+    /// The entries of the queues, by queue and position.
     #[pallet::storage]
     pub type Queued<T: Config> = StorageMap<_, Twox64Concat, (Queue, u64), QueueEntry>;
 
-    /// Which places of each queue are taken, in the order of [`Queue::ALL`].
+    /// The positions of the entries of each queue, in the order of [`Queue::ALL`].
     #[pallet::storage]
     pub type Ends<T: Config> = StorageValue<_, [QueueEnds; 10], ValueQuery>;
 
-    /// What failed and is tried again, by its place, with the queue in which it waited. All entries wait equally long.
+    /// The failed entries that are retried, by their position, with their queue. All entries wait equally long.
     #[pallet::storage]
     pub type Retries<T: Config> = StorageMap<_, Twox64Concat, u64, (Queue, QueueEntry)>;
 
-    /// Which places of [`Retries`] are taken.
+    /// The positions of the entries of [`Retries`].
     #[pallet::storage]
     pub type RetryEnds<T: Config> = StorageValue<_, QueueEnds, ValueQuery>;
 
@@ -159,7 +160,7 @@ pub mod pallet {
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
-    /// Why coins are held.
+    /// The reasons for which the pallet holds coins.
     #[pallet::composite_enum]
     pub enum HoldReason {
         /// The bond of a verifier.
@@ -170,7 +171,7 @@ pub mod pallet {
         DisputeStake,
     }
 
-    /// What the chain starts with.
+    /// The genesis configuration.
     #[pallet::genesis_config]
     #[derive(frame_support::DefaultNoBound)]
     pub struct GenesisConfig<T: Config> {
@@ -178,7 +179,7 @@ pub mod pallet {
         pub params: Params,
         /// Accounts that are bonded as verifiers from the start.
         pub verifiers: Vec<AccountId>,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -186,8 +187,8 @@ pub mod pallet {
     #[pallet::genesis_build]
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
-            if let Err(unsound) = self.params.check() {
-                panic!("verification.params are unsound: {unsound:?}");
+            if let Err(error) = self.params.check() {
+                panic!("verification.params are unsound: {error:?}");
             }
             CurrentParams::<T>::put(&self.params);
             for who in &self.verifiers {
@@ -198,7 +199,7 @@ pub mod pallet {
         }
     }
 
-    /// What happened.
+    /// The events of the pallet.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
@@ -459,7 +460,7 @@ pub mod pallet {
             task: TaskId,
             /// Who opened it.
             by: AccountId,
-            /// The leases whose results are called wrong.
+            /// The leases whose results are disputed.
             accused: UpTo<LeaseId, 16>,
             /// What it staked.
             stake: Balance,
@@ -497,7 +498,7 @@ pub mod pallet {
             task: TaskId,
             /// How often a verdict was appealed before.
             level: u8,
-            /// Whether the complaint is right.
+            /// Whether the dispute is upheld.
             verdict: Vote,
             /// Until when it may be appealed; none where it may not.
             appeal_until: Option<Moment>,
@@ -515,25 +516,25 @@ pub mod pallet {
             /// Until when both sides may name evidence.
             until: Moment,
         },
-        /// Someone has a stake back.
+        /// A stake was returned.
         StakeReturned {
             /// The task.
             task: TaskId,
-            /// Whose it is.
+            /// Its owner.
             who: AccountId,
             /// How much.
             amount: Balance,
         },
-        /// Someone lost a stake.
+        /// A stake was lost.
         StakeLost {
             /// The task.
             task: TaskId,
-            /// Whose it was.
+            /// Its former owner.
             who: AccountId,
             /// How much.
             amount: Balance,
         },
-        /// Someone who was right has the fee of a jury back from those who were wrong.
+        /// The fee of a jury was refunded to a winning party by the losing ones.
         FeeRefunded {
             /// The task.
             task: TaskId,
@@ -549,9 +550,9 @@ pub mod pallet {
             /// What became of it.
             outcome: DisputeOutcome,
         },
-        /// What was due could not be done; nothing changed, and it is tried again later. A bug: please report it.
+        /// The processing of an entry failed; nothing changed, and it is retried. A bug: please report it.
         StepFailed {
-            /// What was due.
+            /// The matter of the entry.
             matter: Matter,
             /// Why.
             error: DispatchError,
@@ -560,7 +561,7 @@ pub mod pallet {
         ParamsChanged,
     }
 
-    /// Why a call was refused.
+    /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
         /// The caller is not a verifier that may be drawn.
@@ -727,7 +728,7 @@ pub mod pallet {
             Self::do_bond_verifier(who)
         }
 
-        /// Be drawn no more. The duties that the caller has go on.
+        /// Leave the list of verifiers. The present duties of the caller continue.
         #[pallet::call_index(1)]
         #[pallet::weight(T::WeightInfo::unbond_verifier())]
         pub fn unbond_verifier(origin: OriginFor<T>) -> DispatchResult {
@@ -735,7 +736,7 @@ pub mod pallet {
             Self::do_unbond_verifier(who)
         }
 
-        /// Get the bond back, once its time has passed and no duties are left.
+        /// Release the bond, after its period has passed and if no duties are left.
         #[pallet::call_index(2)]
         #[pallet::weight(T::WeightInfo::withdraw_verifier_bond())]
         pub fn withdraw_verifier_bond(origin: OriginFor<T>) -> DispatchResult {
@@ -787,14 +788,14 @@ pub mod pallet {
             Self::do_commit_vote(who, matter, commitment)
         }
 
-        /// A member shows the vote that it is bound to. The last one to do so closes the ballot.
+        /// A member of a committee or jury reveals its vote. The last one to do so closes the ballot.
         #[pallet::call_index(6)]
         #[pallet::weight(T::WeightInfo::reveal_vote())]
         pub fn reveal_vote(origin: OriginFor<T>, matter: Matter, vote: Vote, salt: Salt) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
             Self::do_reveal_vote(who, matter, vote, salt)?;
             let waits_for_others =
-                matches!(Self::waiting(matter), Ok((Queue::ChallengeReveal | Queue::DisputeReveal, _)));
+                matches!(Self::queue_and_deadline(matter), Ok((Queue::ChallengeReveal | Queue::DisputeReveal, _)));
             // It then took no more than to bind a vote, and reading the matter once more.
             let early = T::WeightInfo::commit_vote().saturating_add(T::DbWeight::get().reads(1));
             Ok(waits_for_others.then_some(early).into())
@@ -812,7 +813,7 @@ pub mod pallet {
             Self::do_commit_result(host, lease, commitment)
         }
 
-        /// The calling host shows the result that it is bound to. Free of charge when valid.
+        /// The calling host reveals the result that it has committed to. Free of charge when valid.
         #[pallet::call_index(8)]
         #[pallet::weight(T::WeightInfo::reveal_result())]
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, result: &PodResult, salt: &Salt| -> bool {
@@ -824,8 +825,8 @@ pub mod pallet {
             Self::do_reveal_result(host, lease, result, salt)
         }
 
-        /// Call the results of these leases of a reported task wrong. By its tenant, or by a verifier whose hosts had no
-        /// part in the task, who stakes coins on it.
+        /// Open a dispute about the results of these leases of a reported task. By its tenant, or by a verifier whose
+        /// hosts had no part in the task. The caller stakes coins on it.
         #[pallet::call_index(9)]
         #[pallet::weight(T::WeightInfo::open_dispute())]
         pub fn open_dispute(

@@ -1,6 +1,6 @@
-//! A runtime with this pallet only. `world.rs` replaces its hosts and tasks.
+//! A runtime with this pallet only. `network.rs` replaces its hosts and tasks.
 
-mod world;
+mod network;
 
 use frame_support::{
     assert_ok,
@@ -9,13 +9,13 @@ use frame_support::{
     traits::{fungible::InspectHold, Hooks, Randomness},
     weights::Weight,
 };
-pub use gantry_mock::{account, bytes, Dice, GTY};
+pub use gantry_mock::{account, bytes, SplitMix64, GTY};
 use gantry_primitives::{commitments::vote_commitment, *};
 use sp_core::H256;
 
 use crate as pallet_gantry_verification;
 use crate::{Event, HoldReason, Params};
-pub use world::*;
+pub use network::*;
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -54,14 +54,14 @@ impl pallet_gantry_verification::Config for Test {
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
     type Randomness = MockRandomness;
-    type Hosts = World;
-    type Tasks = World;
+    type Hosts = MockNetwork;
+    type Tasks = MockNetwork;
     type Treasury = TreasuryAccount;
     type AdminOrigin = frame_system::EnsureRoot<AccountId>;
     type HookWeight = HookWeight;
     type WeightInfo = ();
     #[cfg(feature = "runtime-benchmarks")]
-    type BenchmarkHelper = World;
+    type BenchmarkHelper = MockNetwork;
 }
 
 /// The time at which every test begins.
@@ -126,7 +126,7 @@ pub fn held(who: u8, reason: HoldReason) -> Balance {
 }
 
 /// Free and held coins together.
-pub fn worth(who: u8) -> Balance {
+pub fn total_balance(who: u8) -> Balance {
     let data = System::account(account(who)).data;
     data.free + data.reserved
 }
@@ -298,7 +298,7 @@ impl ExtBuilder {
             ..Default::default()
         };
         let mut externalities = gantry_mock::begin_at::<Test>(genesis, START);
-        externalities.execute_with(world::begin);
+        externalities.execute_with(network::begin);
         externalities
     }
 

@@ -1,6 +1,6 @@
-//! What this pallet needs of hosts and tasks. The runtime joins them; the pallet knows neither.
+//! The ports to hosts and tasks. The runtime implements them; this pallet depends on neither.
 //!
-//! What returns nothing cannot fail: it does what it can and leaves the rest.
+//! A function without a result cannot fail: it does as much as is possible.
 
 use alloc::vec::Vec;
 use frame_support::dispatch::DispatchResult;
@@ -8,103 +8,103 @@ use gantry_primitives::{AccountId, Balance, DeviceSpec, HostId, LeaseId, Miscond
 
 /// The hosts of the network.
 pub trait Hosts {
-    /// Who owns the host of this account; none where it is no host's.
+    /// Returns the owner of the host with this account. None if it is no host.
     fn provider_of(host: &HostId) -> Option<AccountId>;
-    /// Whether the host may be challenged: it is registered, neither retired nor on its way out, suspended for nothing
-    /// but a failed challenge, and was heard of within the absence limit.
+    /// Whether the host may be challenged: it is registered, neither retiring nor retired, not suspended except for a
+    /// failed challenge, and was heard of within the absence limit.
     fn is_listed(host: &HostId) -> bool;
-    /// What its provider says about this device of the host; none where there is no such device.
+    /// Returns this device of the host as its provider described it. None if there is no such device.
     fn device_of(host: &HostId, device: u8) -> Option<DeviceSpec>;
     /// Whether the record of the host says that it answers challenges.
     fn answers_challenges(host: &HostId) -> bool;
-    /// Whether a lease holds some of this device of the host.
+    /// Whether a lease has this device of the host, or a share of it, allocated.
     fn is_leased(host: &HostId, device: u8) -> bool;
-    /// This device of the host takes no new lease; none: every device may. A lease that holds it goes on.
+    /// Excludes this device of the host from new leases; None excludes no device. Present leases continue.
     fn set_challenged(host: &HostId, device: Option<u8>);
-    /// Notes whether this device of the host is proved to be what its provider says.
+    /// Stores whether this device of the host is proved to be genuine.
     fn attest(host: &HostId, device: u8, ok: bool);
-    /// A host that is unverified, or suspended for a failed challenge, becomes verified. Nothing happens to any other.
+    /// Marks a host as verified that is unverified, or suspended for a failed challenge. Does nothing for any other
+    /// host.
     fn mark_verified(host: &HostId);
-    /// The host takes no leases until governance lets it. Nothing happens to one that is suspended or gone.
+    /// Suspends the host until governance lifts the suspension. Does nothing if it is suspended or gone.
     fn suspend(host: &HostId);
-    /// Slashes and writes reputation by the table of faults; `duration_ms` is for how long the network was deceived.
-    fn punish(host: &HostId, why: Misconduct, duration_ms: u64);
-    /// Takes up to `amount` of the bond of the host for a wrong or missing result, and holds it against its provider in
-    /// proportion to the bond. The `rewards` are paid of it in their order, as far as it goes, and the rest goes to the
-    /// treasury. Returns what each reward came to.
+    /// Slashes the host and records the fault in the reputation, by the table of faults. `duration_ms` is the time for
+    /// which the network was deceived.
+    fn slash_for_misconduct(host: &HostId, why: Misconduct, duration_ms: u64);
+    /// Slashes up to `amount` of the bond of the host for a wrong or missing result, and records the fault of its
+    /// provider in proportion. The `rewards` are paid in their order, as far as the amount suffices, and the rest goes
+    /// to the treasury. Returns the amount paid for each reward.
     fn slash(host: &HostId, why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance>;
-    /// What the bond of the host is now.
+    /// Returns the present bond of the host.
     fn bond_of(host: &HostId) -> Balance;
-    /// How often the hardware of the host was changed.
+    /// Returns how often the hardware of the host was changed.
     fn generation_of(host: &HostId) -> u32;
-    /// Moves up to `amount` from the bond of the host to `to`, and says how much.
+    /// Moves up to `amount` from the bond of the host to `to`. Returns the moved amount.
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance;
 }
 
 /// The tasks of the network.
 pub trait Tasks {
-    /// Who pays for the task; none where there is no such task.
+    /// Returns the account that pays for the task. None if there is no such task.
     fn tenant_of(task: TaskId) -> Option<AccountId>;
-    /// The leases of the task's present attempt, at most 16, each with its host. Of a task that is reported, those that
-    /// worked on the result.
+    /// Returns the leases of the task's present attempt, at most 16, each with its host; for a reported task, those
+    /// that produced the result.
     fn leases_of(task: TaskId) -> Vec<(LeaseId, HostId)>;
     /// The task of a lease.
     fn task_of(lease: LeaseId) -> TaskId;
-    /// Whether `tenant` pays for this lease, and the lease holds some of this device of the host now.
+    /// Whether `tenant` pays for this lease, and the lease has this device of the host allocated now.
     fn holds_device(lease: LeaseId, tenant: &AccountId, host: &HostId, device: u8) -> bool;
 
-    /// How many hosts work on the task for their results to be compared; none where they are not compared or the task
-    /// has no pod that runs or waits for the others.
+    /// Returns how many replicas the task wants. None if its results are not compared, or it does not run.
     fn replicas_of(task: TaskId) -> Option<u8>;
     /// Whether the chain draws if another host repeats the work of the task.
     fn is_audited(task: TaskId) -> bool;
     /// Whether the pod of this lease runs on this host and may commit a result that is compared with others.
     fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult;
     /// The pod of this lease has ended and committed its result: it is billed no further.
-    fn committed(lease: LeaseId);
+    fn end_committed_pod(lease: LeaseId);
     /// Whether the lease is still of its task's present attempt: neither failed nor replaced.
     fn is_current(lease: LeaseId) -> bool;
-    /// Whether any pod of the task other than those of `committed` still runs within the time that is paid for.
-    fn runs_on(task: TaskId, committed: &[LeaseId]) -> bool;
-    /// The pods of the task that still run, other than those of `committed`, end unpaid: nobody waits for them any more.
-    fn end_others(task: TaskId, committed: &[LeaseId]);
-    /// The pod of this lease ended with this result. The task goes no further before [`Self::verified`].
+    /// Whether a pod of the task other than those of `committed` runs or is pending, within its paid time.
+    fn has_other_pods(task: TaskId, committed: &[LeaseId]) -> bool;
+    /// Ends the pods of the task that still run, other than those of `committed`, without payment.
+    fn end_other_pods(task: TaskId, committed: &[LeaseId]);
+    /// Stores the result of the pod of this lease. The state of the task does not change before
+    /// [`Self::mark_verified`].
     fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult;
-    /// The coins that were held for this lease when it was opened, and since: the most that it can pay. 0 where there is no
-    /// such lease.
+    /// Returns the deposit of this lease, including top-ups: the most that it can pay. 0 if there is no such lease.
     fn deposit_of(lease: LeaseId) -> Balance;
-    /// What the treasury gets of the protocol fee of the task, whoever settles it, where the results of these leases are
-    /// right and no others are paid.
+    /// Returns the part of the task's protocol fee that goes to the treasury, whoever settles the task, if the results
+    /// of the leases `right` are right and no others are paid.
     fn treasury_fees(task: TaskId, right: &[LeaseId]) -> Balance;
-    /// The lease of a wrong or missing result is not paid.
+    /// Forfeits the payment of the lease of a wrong or missing result.
     fn void_pod(lease: LeaseId);
-    /// The task wants one more pod, on a host of the same model and of a provider that it does not have yet.
-    fn want_extra_pod(task: TaskId) -> DispatchResult;
-    /// Nobody repeats the work of the task: the result that was revealed is reported.
-    fn not_repeated(task: TaskId) -> DispatchResult;
-    /// The results of the task agree: it is verified.
-    fn verified(task: TaskId) -> DispatchResult;
-    /// No two results agree and no further host is asked: the task fails and nobody is paid.
-    fn no_agreement(task: TaskId) -> DispatchResult;
+    /// Requests one more pod of the task, on a host with the same device models and another provider.
+    fn request_extra_pod(task: TaskId) -> DispatchResult;
+    /// Reports the revealed result of a task whose work no other host repeats.
+    fn mark_reported(task: TaskId) -> DispatchResult;
+    /// Verifies a task whose results agree.
+    fn mark_verified(task: TaskId) -> DispatchResult;
+    /// Fails a task whose results do not agree; no host is paid.
+    fn fail_without_agreement(task: TaskId) -> DispatchResult;
 
-    /// The results of these leases of the task are in dispute from now on; refused unless it is reported, its dispute
+    /// Marks the task as disputed because of the results of these leases. Fails unless it is reported, its dispute
     /// window is open, and all of them are its leases.
-    fn dispute(task: TaskId, accused: &[LeaseId]) -> DispatchResult;
-    /// The dispute about these leases is over. Where the complaint is right they are not paid, and the task fails if it
-    /// has no others. Else, and without a verdict, it is verified. `by_tenant`: whether it was the tenant who
-    /// complained.
-    fn resolve(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, by_tenant: bool) -> DispatchResult;
+    fn mark_disputed(task: TaskId, accused: &[LeaseId]) -> DispatchResult;
+    /// Ends the dispute about these leases. If it is upheld, they are not paid, and the task fails if it has no others.
+    /// Else, and without a verdict, the task is verified. `by_tenant`: whether the tenant opened the dispute.
+    fn resolve_dispute(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, by_tenant: bool) -> DispatchResult;
 }
 
-/// What benchmarks need to exist.
+/// Set-up for benchmarks.
 #[cfg(feature = "runtime-benchmarks")]
 pub trait BenchmarkHelper {
-    /// An unverified host that answers challenges, with a device, and its provider.
+    /// Creates an unverified host that answers challenges, with a device. Returns it and its provider.
     fn host() -> (HostId, AccountId);
-    /// A reported task of `tenant` with 16 leases, its dispute window open.
+    /// Creates a reported task of `tenant` with 16 leases and an open dispute window.
     fn reported_task(tenant: &AccountId) -> TaskId;
-    /// A running task whose results are compared, with each of its leases (at least two) and their hosts; all pods run.
+    /// Creates a running task with replicas. Returns it with its leases (at least two) and their hosts; all pods run.
     fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>);
-    /// The block number, the clock (in milliseconds) and the randomness of the chain move to these.
+    /// Sets the block number, the clock in milliseconds and the randomness of the chain.
     fn set_block(number: u32, now: u64, randomness: [u8; 32]);
 }

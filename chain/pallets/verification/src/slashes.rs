@@ -1,4 +1,4 @@
-//! What a host loses for a wrong or missing result, who gets which part of it, and how often results are audited. Pure.
+//! Slashes for wrong or missing results, their division, and the probability of audits. Pure.
 
 use gantry_primitives::{Balance, Seed};
 
@@ -7,16 +7,16 @@ use crate::Params;
 /// Parts in a million.
 const PPM: Balance = 1_000_000;
 
-/// What a host loses whose lease has this deposit, as far as its bond goes.
+/// Returns the slash of a host whose lease has this deposit. The bond limits it.
 pub fn slash(deposits: u16, deposit: Balance) -> Balance {
     deposit.saturating_mul(deposits.into())
 }
 
-/// What the tenant gets of a slash, and what each of so many providers gets.
+/// Returns the reward of the tenant, and that of each of `providers` providers.
 ///
-/// Both are parts of the slash or, if that is less, of `fees`: what the treasury gets for the leases that agree. Those who own
-/// the tenant's account and every host but the slashed one pay these fees and get at most half of them back, so nobody
-/// earns by outvoting a host.
+/// Both are parts of the slash or, if that is less, of `fees`: the treasury's fees for the leases that agree. The
+/// owners of the tenant's account and of every host but the slashed one pay these fees and get at most half of them
+/// back, so that outvoting a host is a loss.
 pub fn rewards(params: &Params, slash: Balance, fees: Balance, providers: usize) -> (Balance, Balance) {
     let basis = slash.min(fees);
     let part = |ppm: u32| basis.saturating_mul(ppm.into()) / PPM;
@@ -24,9 +24,10 @@ pub fn rewards(params: &Params, slash: Balance, fees: Balance, providers: usize)
     (part(params.slash_to_tenant_ppm), hosts)
 }
 
-/// With which probability a result is audited, in parts per million: always while its host has few `valid` results; then with
-/// the least probability, the inverse of their number, or that with which a lie does not pay, whichever is most. A lie gains at most
-/// the `deposit` of the lease and costs `slash` where it is found out, so that one is deposit / (deposit + slash).
+/// Returns the probability with which a result is audited, in parts per million: always while its host has few `valid`
+/// results; then the maximum of the least probability, the inverse of their number, and the probability with which a
+/// lie does not pay. A lie gains at most the `deposit` of the lease and costs `slash` if it is detected, so the last
+/// one is deposit / (deposit + slash).
 pub fn audit_ppm(params: &Params, valid: u32, deposit: Balance, slash: Balance) -> u32 {
     if valid < params.audit_valid_results.max(1) {
         return PPM as u32;
@@ -39,7 +40,7 @@ pub fn audit_ppm(params: &Params, valid: u32, deposit: Balance, slash: Balance) 
     by_results.max(by_slash).max(params.audit_min_ppm.into()).min(PPM) as u32
 }
 
-/// Whether a seed draws what is drawn with so many parts per million.
+/// Whether a seed draws an event with a probability of `ppm` parts per million.
 pub fn is_drawn(seed: &Seed, ppm: u32) -> bool {
     let [first, second, third, fourth, fifth, sixth, seventh, eighth, ..] = *seed;
     let number = u64::from_le_bytes([first, second, third, fourth, fifth, sixth, seventh, eighth]);
@@ -96,14 +97,14 @@ mod tests {
 
     #[test]
     fn all_rewards_together_are_at_most_half_of_the_fees() {
-        let mut dice = gantry_mock::Dice(1);
+        let mut rng = gantry_mock::SplitMix64(1);
         for _ in 0..2_000 {
-            let tenant = dice.below(500_001) as u32;
-            let hosts = dice.below(u64::from(500_001 - tenant)) as u32;
+            let tenant = rng.below(500_001) as u32;
+            let hosts = rng.below(u64::from(500_001 - tenant)) as u32;
             let params = Params { slash_to_tenant_ppm: tenant, slash_to_hosts_ppm: hosts, ..Params::default() };
             assert_eq!(params.check(), Ok(()));
-            let (lost, fees) = (Balance::from(dice.roll() >> 8), Balance::from(dice.roll() >> 8));
-            let providers = dice.below(4);
+            let (lost, fees) = (Balance::from(rng.next_u64() >> 8), Balance::from(rng.next_u64() >> 8));
+            let providers = rng.below(4);
             let (to_tenant, to_each) = rewards(&params, lost, fees, providers as usize);
             let all = to_tenant + to_each * Balance::from(providers);
             assert!(2 * all <= fees && 2 * all <= lost);

@@ -1,4 +1,4 @@
-//! What must always be true of verification. See docs/invariants.md.
+//! The invariants of verification. See docs/invariants.md.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use frame_support::{ensure, traits::fungible::InspectHold};
@@ -131,15 +131,16 @@ impl<T: Config> Pallet<T> {
                 record.phase != ResultsPhase::Committing || tagged == 0 || record.extended,
                 "VERIFY-8: no tag is known before those that are wanted are committed"
             );
-            for (place, replica) in record.replicas.iter().enumerate() {
-                let twice = record.replicas[..place].iter().any(|other| other.lease == replica.lease);
+            for (position, replica) in record.replicas.iter().enumerate() {
+                let twice = record.replicas[..position].iter().any(|other| other.lease == replica.lease);
                 ensure!(!twice, "VERIFY-8: a lease commits once");
             }
         }
         Ok(())
     }
 
-    /// `seated`: it has a seed and a committee; `commits`: there may be commitments; `reveals`: there may be votes.
+    /// Checks a ballot. `seated`: it must have a seed and a committee; `commits`: it may have commitments; `reveals`:
+    /// it may have votes.
     fn check_ballot(
         ballot: &Ballot,
         seated: bool,
@@ -152,8 +153,8 @@ impl<T: Config> Pallet<T> {
             ballot.seed.is_some() == seated && ballot.seats.is_empty() != seated,
             "VERIFY-9: there is a committee exactly while one is needed, and it has a seed"
         );
-        for (place, seat) in ballot.seats.iter().enumerate() {
-            let twice = ballot.seats[..place].iter().any(|other| other.who == seat.who);
+        for (position, seat) in ballot.seats.iter().enumerate() {
+            let twice = ballot.seats[..position].iter().any(|other| other.who == seat.who);
             let former = ballot.former.contains(&seat.who);
             ensure!(!twice && !former, "VERIFY-9: nobody sits twice in one matter");
             ensure!(!parties.contains(&&seat.who), "VERIFY-9: nobody judges a matter of its own");
@@ -170,21 +171,21 @@ impl<T: Config> Pallet<T> {
 
     fn check_queues() -> Result<(), TryRuntimeError> {
         let ends = Ends::<T>::get();
-        let mut places = 0u64;
+        let mut length = 0u64;
         for queue in Queue::ALL {
             let end = ends[queue as usize];
             ensure!(end.head <= end.tail, "VERIFY-10: a queue ends after it begins");
-            places = places.saturating_add(end.tail.saturating_sub(end.head));
-            for place in end.head..end.tail {
-                ensure!(Queued::<T>::contains_key((queue, place)), "VERIFY-10: every place of a queue is taken");
+            length = length.saturating_add(end.tail.saturating_sub(end.head));
+            for position in end.head..end.tail {
+                ensure!(Queued::<T>::contains_key((queue, position)), "VERIFY-10: every place of a queue is taken");
             }
         }
         let mut queued: Vec<(Queue, Matter)> =
             Queued::<T>::iter().map(|((queue, _), entry)| (queue, entry.matter)).collect();
-        ensure!(queued.len() as u64 == places, "VERIFY-10: nothing is outside of the queues");
+        ensure!(queued.len() as u64 == length, "VERIFY-10: nothing is outside of the queues");
         let end = RetryEnds::<T>::get();
         let retries: Vec<u64> = Retries::<T>::iter_keys().collect();
-        let taken = |place: &u64| (end.head..end.tail).contains(place);
+        let taken = |position: &u64| (end.head..end.tail).contains(position);
         ensure!(
             retries.iter().all(taken) && retries.len() as u64 == end.tail.saturating_sub(end.head),
             "VERIFY-10: every place of the retries is taken"
@@ -194,13 +195,14 @@ impl<T: Config> Pallet<T> {
         let disputes = Disputes::<T>::iter_keys().map(Matter::Dispute);
         let results = Results::<T>::iter_keys().map(Matter::Results);
         for matter in challenges.chain(disputes).chain(results) {
-            let (queue, _) = Self::waiting(matter)?;
+            let (queue, _) = Self::queue_and_deadline(matter)?;
             ensure!(queued.contains(&(queue, matter)), "VERIFY-10: every open matter waits in the queue of its phase");
         }
         Ok(())
     }
 
-    /// What is held for `reason` of each account named, and of each verifier, is what it should be.
+    /// Checks the amounts on hold for `reason` of each account in `sums`, and that of all other verifiers, which must
+    /// be 0.
     fn check_held(sums: &Sums, reason: HoldReason) -> Result<(), TryRuntimeError> {
         let verifiers = Verifiers::<T>::iter_keys().filter(|who| !sums.contains_key(who)).map(|who| (who, 0));
         for (who, sum) in sums.clone().into_iter().chain(verifiers) {

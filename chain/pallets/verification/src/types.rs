@@ -1,12 +1,12 @@
-//! What governs the verification pallet.
+//! Parameters of the verification pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use gantry_primitives::{Balance, MAX_APPEALS, MAX_SEATS, MAX_VERIFIERS};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
 
-/// No period may be longer: 366 days.
-pub const LONGEST_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
+/// The longest period: 366 days.
+pub const MAX_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
 
 /// The periods (milliseconds), sizes (members) and amounts (base units) of the verification pallet.
 #[derive(
@@ -14,26 +14,26 @@ pub const LONGEST_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// Coins held for a verifier. One that has less than half of it left leaves the list.
+    /// Coins held for a verifier. A verifier with less than half of it is removed from the list.
     pub verifier_bond: Balance,
-    /// How long the bond of a verifier that leaves is kept.
+    /// How long the bond of a verifier that leaves stays on hold.
     pub unbonding_ms: u64,
-    /// What a verifier loses that does not commit and reveal its vote.
+    /// The penalty of a verifier that does not commit and reveal its vote.
     pub absence_penalty: Balance,
-    /// What a verifier loses that votes against the majority.
+    /// The penalty of a verifier that votes against the majority.
     pub minority_penalty: Balance,
     /// How many verifiers judge a challenge.
     pub committee_size: u8,
-    /// What who opens a challenge pays its committee.
+    /// The fee that the opener of a challenge pays to its committee.
     pub challenge_fee: Balance,
-    /// A host is challenged by verifiers at most once in so long, and by its own provider, too.
+    /// The least time between two challenges of a host by verifiers, and by its own provider.
     pub challenge_rest_ms: u64,
-    /// How long a host has to answer once the seed is drawn. In the runtime's presets it is longer than the absence
-    /// limit of hosts, so that a restart of a host is not a missed challenge.
+    /// The time within which a host must answer after the seed is drawn. In the runtime's presets it is longer than the
+    /// absence limit of hosts, so that a restart of a host is no missed challenge.
     pub answer_ms: u64,
     /// How long a committee has to commit its votes on a challenge.
     pub challenge_commit_ms: u64,
-    /// How long it has to reveal them.
+    /// The time within which they reveal them.
     pub challenge_reveal_ms: u64,
     /// How long the chain waits for a replicated result while no pod of the task runs.
     pub result_commit_ms: u64,
@@ -43,37 +43,36 @@ pub struct Params {
     pub jury_size: u8,
     /// How many verifiers are the jury of an appeal.
     pub appeal_jury_size: u8,
-    /// What who opens a dispute stakes. The first appeal stakes twice, the second four times as much.
+    /// The stake of the opener of a dispute. The first appeal stakes twice, the second four times as much.
     pub dispute_stake: Balance,
-    /// What of a stake goes to the jury that it asks for.
+    /// The part of a stake that the requested jury gets.
     pub jury_fee: Balance,
     /// How long both sides may name evidence.
     pub hearing_ms: u64,
     /// How long a jury has to commit its votes.
     pub dispute_commit_ms: u64,
-    /// How long it has to reveal them.
+    /// The time within which they reveal them.
     pub dispute_reveal_ms: u64,
     /// How long a verdict may be appealed.
     pub appeal_ms: u64,
-    /// A host is punished for a challenge that it does not answer if it missed another one at most so long before this one
-    /// was opened. At least `challenge_rest_ms`.
+    /// The longest time between two missed challenges for which a host is punished. At least `challenge_rest_ms`.
     pub miss_period_ms: u64,
-    /// No committee and no jury is drawn while the list has fewer verifiers: a few accounts would be all of it. At least
-    /// two committees and the opener of a challenge.
+    /// The least number of listed verifiers for a draw, because few accounts would form the whole committee of a short
+    /// list. At least two committees and the opener of a challenge.
     pub min_verifiers: u16,
-    /// A host whose replica has a wrong result, or none although it committed one, loses so many times the deposit of its
-    /// lease; at most its bond. At least 1.
+    /// The slash of a host whose replica has a wrong result, or does not reveal it, in deposits of its lease; at most
+    /// its bond. At least 1.
     pub replica_slash_deposits: u16,
-    /// What the tenant of a task gets where replicas agree and another host is slashed, in parts per million of the slash or
-    /// of the treasury's fees for the leases that agree, whichever is less.
+    /// The reward of the tenant if replicas agree and another host is slashed, in parts per million of the slash or of
+    /// the treasury's fees for the leases that agree, whichever is less.
     pub slash_to_tenant_ppm: u32,
-    /// What the providers of the hosts that agree get of it together. With `slash_to_tenant_ppm` at most 500,000.
+    /// The reward of the providers of the hosts that agree, together. With `slash_to_tenant_ppm` at most 500,000.
     pub slash_to_hosts_ppm: u32,
-    /// A host with less valid results, one after the other, is always audited.
+    /// The number of consecutive valid results below which a host is always audited.
     pub audit_valid_results: u32,
-    /// The least probability with which a result is audited, in parts per million; more than 0.
+    /// The least probability of an audit, in parts per million; more than 0.
     pub audit_min_ppm: u32,
-    /// A host whose audited result is wrong loses so many times the deposit of its lease; at most its bond. At least 1.
+    /// The slash of a host whose audited result is wrong, in deposits of its lease; at most its bond. At least 1.
     pub audit_slash_deposits: u16,
 }
 
@@ -118,9 +117,9 @@ impl Default for Params {
     }
 }
 
-/// What is wrong with parameters.
+/// Why parameters are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsound {
+pub enum ParamsError {
     /// A committee or jury is even, empty or larger than a ballot.
     SeatsInvalid,
     /// An appeal has a smaller jury than what it appeals.
@@ -129,19 +128,20 @@ pub enum Unsound {
     BondOrStakeZero,
     /// A penalty is more than half of the bond.
     PenaltyTooHigh,
-    /// It is cheaper to stay away than to vote against the majority.
+    /// The penalty for absence is lower than that for a vote against the majority.
     AbsenceTooCheap,
     /// The jury's fee is more than the stake.
     JuryFeeTooHigh,
     /// The stake cannot be doubled for each appeal.
     StakeTooHigh,
-    /// A period is zero, or longer than [`LONGEST_PERIOD_MS`].
+    /// A period is zero, or longer than [`MAX_PERIOD_MS`].
     PeriodInvalid,
-    /// A second challenge can never be opened in time: the period of misses is shorter than the rest between challenges.
+    /// The period of misses is shorter than the interval between challenges, so that no second challenge can be opened
+    /// in time.
     MissPeriodTooShort,
-    /// A verdict against a host can never be confirmed: `min_verifiers` is less than two committees and an opener.
+    /// `min_verifiers` is less than two committees and an opener, so that no verdict against a host can be confirmed.
     MinVerifiersTooLow,
-    /// More verifiers are asked for than the list can have.
+    /// `min_verifiers` is more than the list can contain.
     MinVerifiersTooHigh,
     /// A wrong result of a replica costs its host nothing.
     ResultSlashZero,
@@ -151,34 +151,34 @@ pub enum Unsound {
     AuditProbabilityInvalid,
 }
 
-/// No more of a slash goes to tenants and hosts, in parts per million.
-pub const MOST_REWARDS_PPM: u32 = 500_000;
+/// The most of a slash that goes to tenants and hosts, in parts per million.
+pub const MAX_REWARDS_PPM: u32 = 500_000;
 
 impl Params {
-    /// Whether these can be worked with.
-    pub fn check(&self) -> Result<(), Unsound> {
+    /// Checks the parameters. Fails with the first invalid one.
+    pub fn check(&self) -> Result<(), ParamsError> {
         let sound_size = |size: u8| size % 2 == 1 && u32::from(size) <= MAX_SEATS;
         let sizes = [self.committee_size, self.jury_size, self.appeal_jury_size];
         if !sizes.into_iter().all(sound_size) {
-            return Err(Unsound::SeatsInvalid);
+            return Err(ParamsError::SeatsInvalid);
         }
         if self.appeal_jury_size < self.jury_size {
-            return Err(Unsound::AppealJuryTooSmall);
+            return Err(ParamsError::AppealJuryTooSmall);
         }
         if self.verifier_bond == 0 || self.dispute_stake == 0 {
-            return Err(Unsound::BondOrStakeZero);
+            return Err(ParamsError::BondOrStakeZero);
         }
         if self.absence_penalty > self.verifier_bond / 2 {
-            return Err(Unsound::PenaltyTooHigh);
+            return Err(ParamsError::PenaltyTooHigh);
         }
         if self.minority_penalty > self.absence_penalty {
-            return Err(Unsound::AbsenceTooCheap);
+            return Err(ParamsError::AbsenceTooCheap);
         }
         if self.jury_fee > self.dispute_stake {
-            return Err(Unsound::JuryFeeTooHigh);
+            return Err(ParamsError::JuryFeeTooHigh);
         }
         if self.dispute_stake.checked_mul(1 << MAX_APPEALS).is_none() {
-            return Err(Unsound::StakeTooHigh);
+            return Err(ParamsError::StakeTooHigh);
         }
         let periods = [
             self.unbonding_ms,
@@ -194,26 +194,26 @@ impl Params {
             self.appeal_ms,
             self.miss_period_ms,
         ];
-        if !periods.into_iter().all(|period| (1..=LONGEST_PERIOD_MS).contains(&period)) {
-            return Err(Unsound::PeriodInvalid);
+        if !periods.into_iter().all(|period| (1..=MAX_PERIOD_MS).contains(&period)) {
+            return Err(ParamsError::PeriodInvalid);
         }
         if self.miss_period_ms < self.challenge_rest_ms {
-            return Err(Unsound::MissPeriodTooShort);
+            return Err(ParamsError::MissPeriodTooShort);
         }
         if self.min_verifiers <= 2 * u16::from(self.committee_size) {
-            return Err(Unsound::MinVerifiersTooLow);
+            return Err(ParamsError::MinVerifiersTooLow);
         }
         if u32::from(self.min_verifiers) > MAX_VERIFIERS {
-            return Err(Unsound::MinVerifiersTooHigh);
+            return Err(ParamsError::MinVerifiersTooHigh);
         }
         if self.replica_slash_deposits == 0 || self.audit_slash_deposits == 0 {
-            return Err(Unsound::ResultSlashZero);
+            return Err(ParamsError::ResultSlashZero);
         }
-        if self.slash_to_tenant_ppm.saturating_add(self.slash_to_hosts_ppm) > MOST_REWARDS_PPM {
-            return Err(Unsound::RewardsTooHigh);
+        if self.slash_to_tenant_ppm.saturating_add(self.slash_to_hosts_ppm) > MAX_REWARDS_PPM {
+            return Err(ParamsError::RewardsTooHigh);
         }
         if !(1..=1_000_000).contains(&self.audit_min_ppm) {
-            return Err(Unsound::AuditProbabilityInvalid);
+            return Err(ParamsError::AuditProbabilityInvalid);
         }
         Ok(())
     }
@@ -223,7 +223,7 @@ impl Params {
 mod tests {
     use super::*;
 
-    fn with(change: impl FnOnce(&mut Params)) -> Result<(), Unsound> {
+    fn with(change: impl FnOnce(&mut Params)) -> Result<(), ParamsError> {
         let mut params = Params::default();
         change(&mut params);
         params.check()
@@ -237,30 +237,30 @@ mod tests {
     #[test]
     fn each_unsound_value_is_refused_with_its_own_reason() {
         for size in [0, 2, 4, 9] {
-            assert_eq!(with(|params| params.committee_size = size), Err(Unsound::SeatsInvalid));
-            assert_eq!(with(|params| params.jury_size = size), Err(Unsound::SeatsInvalid));
-            assert_eq!(with(|params| params.appeal_jury_size = size), Err(Unsound::SeatsInvalid));
+            assert_eq!(with(|params| params.committee_size = size), Err(ParamsError::SeatsInvalid));
+            assert_eq!(with(|params| params.jury_size = size), Err(ParamsError::SeatsInvalid));
+            assert_eq!(with(|params| params.appeal_jury_size = size), Err(ParamsError::SeatsInvalid));
         }
-        assert_eq!(with(|params| params.appeal_jury_size = 1), Err(Unsound::AppealJuryTooSmall));
-        assert_eq!(with(|params| params.verifier_bond = 0), Err(Unsound::BondOrStakeZero));
-        assert_eq!(with(|params| params.dispute_stake = 0), Err(Unsound::BondOrStakeZero));
-        assert_eq!(with(|params| params.absence_penalty = params.verifier_bond), Err(Unsound::PenaltyTooHigh));
-        assert_eq!(with(|params| params.absence_penalty = 0), Err(Unsound::AbsenceTooCheap));
-        assert_eq!(with(|params| params.jury_fee = params.dispute_stake + 1), Err(Unsound::JuryFeeTooHigh));
-        assert_eq!(with(|params| params.dispute_stake = Balance::MAX), Err(Unsound::StakeTooHigh));
-        assert_eq!(with(|params| params.appeal_ms = 0), Err(Unsound::PeriodInvalid));
-        assert_eq!(with(|params| params.answer_ms = u64::MAX), Err(Unsound::PeriodInvalid));
+        assert_eq!(with(|params| params.appeal_jury_size = 1), Err(ParamsError::AppealJuryTooSmall));
+        assert_eq!(with(|params| params.verifier_bond = 0), Err(ParamsError::BondOrStakeZero));
+        assert_eq!(with(|params| params.dispute_stake = 0), Err(ParamsError::BondOrStakeZero));
+        assert_eq!(with(|params| params.absence_penalty = params.verifier_bond), Err(ParamsError::PenaltyTooHigh));
+        assert_eq!(with(|params| params.absence_penalty = 0), Err(ParamsError::AbsenceTooCheap));
+        assert_eq!(with(|params| params.jury_fee = params.dispute_stake + 1), Err(ParamsError::JuryFeeTooHigh));
+        assert_eq!(with(|params| params.dispute_stake = Balance::MAX), Err(ParamsError::StakeTooHigh));
+        assert_eq!(with(|params| params.appeal_ms = 0), Err(ParamsError::PeriodInvalid));
+        assert_eq!(with(|params| params.answer_ms = u64::MAX), Err(ParamsError::PeriodInvalid));
         let too_short = with(|params| params.miss_period_ms = params.challenge_rest_ms - 1);
-        assert_eq!(too_short, Err(Unsound::MissPeriodTooShort));
+        assert_eq!(too_short, Err(ParamsError::MissPeriodTooShort));
         assert_eq!(with(|params| params.miss_period_ms = params.challenge_rest_ms), Ok(()));
-        assert_eq!(with(|params| params.min_verifiers = 10), Err(Unsound::MinVerifiersTooLow));
+        assert_eq!(with(|params| params.min_verifiers = 10), Err(ParamsError::MinVerifiersTooLow));
         assert_eq!(with(|params| params.min_verifiers = 11), Ok(()));
-        assert_eq!(with(|params| params.min_verifiers = 513), Err(Unsound::MinVerifiersTooHigh));
-        assert_eq!(with(|params| params.replica_slash_deposits = 0), Err(Unsound::ResultSlashZero));
-        assert_eq!(with(|params| params.audit_slash_deposits = 0), Err(Unsound::ResultSlashZero));
-        assert_eq!(with(|params| params.audit_min_ppm = 0), Err(Unsound::AuditProbabilityInvalid));
-        assert_eq!(with(|params| params.audit_min_ppm = 1_000_001), Err(Unsound::AuditProbabilityInvalid));
-        assert_eq!(with(|params| params.slash_to_tenant_ppm = 250_001), Err(Unsound::RewardsTooHigh));
-        assert_eq!(with(|params| params.slash_to_hosts_ppm = u32::MAX), Err(Unsound::RewardsTooHigh));
+        assert_eq!(with(|params| params.min_verifiers = 513), Err(ParamsError::MinVerifiersTooHigh));
+        assert_eq!(with(|params| params.replica_slash_deposits = 0), Err(ParamsError::ResultSlashZero));
+        assert_eq!(with(|params| params.audit_slash_deposits = 0), Err(ParamsError::ResultSlashZero));
+        assert_eq!(with(|params| params.audit_min_ppm = 0), Err(ParamsError::AuditProbabilityInvalid));
+        assert_eq!(with(|params| params.audit_min_ppm = 1_000_001), Err(ParamsError::AuditProbabilityInvalid));
+        assert_eq!(with(|params| params.slash_to_tenant_ppm = 250_001), Err(ParamsError::RewardsTooHigh));
+        assert_eq!(with(|params| params.slash_to_hosts_ppm = u32::MAX), Err(ParamsError::RewardsTooHigh));
     }
 }

@@ -39,7 +39,7 @@ impl<T: Config> Pallet<T> {
 
     pub(crate) fn do_unbond_verifier(who: AccountId) -> DispatchResult {
         let mut record = Self::active_verifier(&who)?;
-        Self::leave(&who, &mut record, LeaveReason::Unbonded);
+        Self::remove_from_list(&who, &mut record, LeaveReason::Unbonded);
         Verifiers::<T>::insert(who, record);
         Ok(())
     }
@@ -55,23 +55,24 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The record of a verifier that may be drawn.
+    /// Returns the record of a verifier that may be drawn. Fails with `NotVerifier`.
     pub(crate) fn active_verifier(who: &AccountId) -> Result<VerifierRecord, DispatchError> {
         Verifiers::<T>::get(who)
             .filter(|record| record.status == VerifierStatus::Active)
             .ok_or_else(|| Error::<T>::NotVerifier.into())
     }
 
-    /// Takes a verifier off the list; the caller stores the record.
-    pub(crate) fn leave(who: &AccountId, record: &mut VerifierRecord, reason: LeaveReason) {
+    /// Removes a verifier from the list. The caller stores the record.
+    pub(crate) fn remove_from_list(who: &AccountId, record: &mut VerifierRecord, reason: LeaveReason) {
         let until = Self::now().saturating_add(CurrentParams::<T>::get().unbonding_ms);
         VerifierList::<T>::mutate(|list| list.retain(|listed| listed.who != *who));
         record.status = VerifierStatus::Leaving(until);
         Self::deposit_event(Event::VerifierLeaving { who: who.clone(), until, reason });
     }
 
-    /// Moves up to `amount` of what is held of `from` for `reason` to `to`, and says how much. What its receiver cannot
-    /// be credited with (less than the existential deposit, to an account that does not exist) stays where it is.
+    /// Moves up to `amount` of the coins on hold of `from` for `reason` to `to`. Returns the moved amount. An amount
+    /// that the receiver cannot be credited with (less than the existential deposit, to an account that does not exist)
+    /// stays on hold.
     pub(crate) fn pay(from: &AccountId, reason: HoldReason, to: &AccountId, amount: Balance) -> Balance {
         if amount == 0 {
             return 0;

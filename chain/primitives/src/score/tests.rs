@@ -12,7 +12,7 @@ const HOST: HostScore = HostScore {
 };
 
 fn once(score: &HostScore, conduct: Conduct, now: Moment) -> HostScore {
-    host_observed(score, conduct, 1, FEE_UNIT, now)
+    with_host_conduct(score, conduct, 1, FEE_UNIT, now)
 }
 
 const fn of(positive: u64, negative: u64) -> Beta {
@@ -47,21 +47,21 @@ fn an_observation_weighs_more_the_higher_the_fee_but_not_in_proportion() {
 
 #[test]
 fn leases_without_a_fee_are_no_evidence() {
-    let score = host_observed(&HOST, Conduct::Completed, 1_000, 0, 10);
+    let score = with_host_conduct(&HOST, Conduct::Completed, 1_000, 0, 10);
     assert_eq!((host_ppm(&score), score.settled_leases), (500_000, 1_000));
-    assert_eq!(tenant_ppm(&tenant_observed(&TenantScore::default(), TenantConduct::DisputeLost, 0, 10)), 500_000);
+    assert_eq!(tenant_ppm(&with_tenant_conduct(&TenantScore::default(), TenantConduct::DisputeLost, 0, 10)), 500_000);
 }
 
 #[test]
 fn many_observations_weigh_what_each_of_them_does() {
-    let batch = host_observed(&HOST, Conduct::Completed, 5, 15 * FEE_UNIT, 10);
+    let batch = with_host_conduct(&HOST, Conduct::Completed, 5, 15 * FEE_UNIT, 10);
     let mut single = HOST;
     for _ in 0..5 {
-        single = host_observed(&single, Conduct::Completed, 1, 3 * FEE_UNIT, 10);
+        single = with_host_conduct(&single, Conduct::Completed, 1, 3 * FEE_UNIT, 10);
     }
     assert_eq!(batch, single);
     assert_eq!((batch.completed, batch.settled_leases), (of(10 * OBSERVATION, 0), 5));
-    assert_eq!(host_observed(&batch, Conduct::Completed, 0, FEE_UNIT, 10), batch, "none is no evidence");
+    assert_eq!(with_host_conduct(&batch, Conduct::Completed, 0, FEE_UNIT, 10), batch, "none is no evidence");
 }
 
 #[test]
@@ -128,14 +128,14 @@ fn no_evidence_overflows_the_score() {
     let full = of(u64::MAX, 0);
     assert!(beta_ppm(&full) < 1_000_000);
     let score = HostScore { completed: full, ..HOST };
-    let more = host_observed(&score, Conduct::Completed, u32::MAX, u128::MAX, 0);
+    let more = with_host_conduct(&score, Conduct::Completed, u32::MAX, u128::MAX, 0);
     assert_eq!((more.completed.positive, more.settled_leases), (u64::MAX, u32::MAX));
 }
 
 #[test]
 fn a_tenant_is_known_by_what_it_pays_and_by_its_disputes() {
     let nobody = TenantScore::default();
-    let after = |conduct| tenant_observed(&nobody, conduct, FEE_UNIT, 10);
+    let after = |conduct| with_tenant_conduct(&nobody, conduct, FEE_UNIT, 10);
     let ppm = |conduct| tenant_ppm(&after(conduct));
     assert!(ppm(TenantConduct::DisputeLost) < ppm(TenantConduct::Cancelled));
     assert!(ppm(TenantConduct::Cancelled) < 500_000);
@@ -143,7 +143,7 @@ fn a_tenant_is_known_by_what_it_pays_and_by_its_disputes() {
     assert!(ppm(TenantConduct::DisputeWon) > 500_000);
     assert_eq!(after(TenantConduct::Cancelled).settled, of(0, OBSERVATION / 4));
     let later =
-        tenant_observed(&after(TenantConduct::Settled), TenantConduct::Settled, 3 * FEE_UNIT, 10 + HALF_LIFE_MS);
+        with_tenant_conduct(&after(TenantConduct::Settled), TenantConduct::Settled, 3 * FEE_UNIT, 10 + HALF_LIFE_MS);
     assert_eq!(later.settled, of(OBSERVATION / 2 + 2 * OBSERVATION, 0));
 }
 
@@ -151,12 +151,12 @@ fn a_tenant_is_known_by_what_it_pays_and_by_its_disputes() {
 fn faults_raise_the_bonds_up_to_threefold_and_are_forgotten() {
     let clean = FaultRecord::default();
     assert_eq!(bond_factor_ppm(&clean, 0), 1_000_000);
-    let once = faulted(&clean, Fault::FailedChallenge, 1_000_000, 10);
+    let once = with_fault(&clean, Fault::FailedChallenge, 1_000_000, 10);
     assert_eq!(bond_factor_ppm(&once, 10), 1_250_000);
     assert_eq!(bond_factor_ppm(&once, 10 + HALF_LIFE_MS), 1_125_000);
     let mut often = clean;
     for _ in 0..20 {
-        often = faulted(&often, Fault::WrongResult, 1_000_000, 10);
+        often = with_fault(&often, Fault::WrongResult, 1_000_000, 10);
     }
     assert_eq!(bond_factor_ppm(&often, 10), 3_000_000);
     assert_eq!(bond_factor_ppm(&FaultRecord { weight: u64::MAX, updated_at: 0 }, 0), 3_000_000);
@@ -165,8 +165,8 @@ fn faults_raise_the_bonds_up_to_threefold_and_are_forgotten() {
 
 #[test]
 fn a_fault_weighs_by_the_hosts_part_of_the_bonds() {
-    let of_ten = faulted(&FaultRecord::default(), Fault::FailedChallenge, 100_000, 10);
+    let of_ten = with_fault(&FaultRecord::default(), Fault::FailedChallenge, 100_000, 10);
     assert_eq!(of_ten.weight, 100_000);
-    let beyond = faulted(&FaultRecord::default(), Fault::FailedChallenge, u32::MAX, 10);
+    let beyond = with_fault(&FaultRecord::default(), Fault::FailedChallenge, u32::MAX, 10);
     assert_eq!(beyond.weight, 1_000_000, "no part is more than the whole");
 }

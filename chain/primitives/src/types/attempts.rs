@@ -1,19 +1,19 @@
-//! The attempts to run a task that came to nothing: which hosts are excluded, and when the task has failed.
+//! Failed attempts to run a task: they exclude hosts, and fail the task if there are too many.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{AccountId, HostId, TaskRecord};
 
-/// A task keeps no more attempts that came to nothing.
+/// The most failed attempts that a task stores.
 pub const MAX_ATTEMPTS: u32 = 16;
 
-/// An attempt that came to nothing.
+/// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Attempt {
     /// The host that failed.
     pub host: HostId,
-    /// Who owned it.
+    /// Its provider.
     pub provider: AccountId,
     /// Whether the host refused the pod or did not start it, rather than losing it later. The task is not assigned to it
     /// again.
@@ -21,12 +21,12 @@ pub struct Attempt {
 }
 
 impl TaskRecord {
-    /// How many different providers' hosts failed.
+    /// Returns the number of different providers whose hosts failed.
     pub fn failures(&self) -> u8 {
         self.count_providers(|_| true)
     }
 
-    /// How many different providers' hosts refused a pod or did not start it.
+    /// Returns the number of different providers whose hosts refused a pod or did not start it.
     pub fn refusals(&self) -> u8 {
         self.count_providers(|attempt| attempt.refused)
     }
@@ -36,9 +36,9 @@ impl TaskRecord {
         self.attempts.iter().any(|attempt| attempt.refused && attempt.host == *host)
     }
 
-    /// Notes an attempt that came to nothing. Where there is no room, the oldest attempt of a provider that has several is
-    /// forgotten, and where no provider has several, the oldest.
-    pub fn note_attempt(&mut self, attempt: Attempt) {
+    /// Stores a failed attempt. If the list is full, the oldest attempt of a provider with several is removed, or the
+    /// oldest if no provider has several.
+    pub fn record_attempt(&mut self, attempt: Attempt) {
         if let Some(known) = self.attempts.iter_mut().find(|known| known.host == attempt.host) {
             known.refused |= attempt.refused;
             return;
@@ -56,10 +56,11 @@ impl TaskRecord {
     }
 
     fn count_providers(&self, counts: impl Fn(&Attempt) -> bool) -> u8 {
-        let is_first = |place: usize, attempt: &Attempt| {
-            !self.attempts[..place].iter().any(|before| counts(before) && before.provider == attempt.provider)
+        let is_first = |position: usize, attempt: &Attempt| {
+            !self.attempts[..position].iter().any(|before| counts(before) && before.provider == attempt.provider)
         };
-        let counted = self.attempts.iter().enumerate().filter(|(place, one)| counts(one) && is_first(*place, one));
+        let counted =
+            self.attempts.iter().enumerate().filter(|(position, one)| counts(one) && is_first(*position, one));
         counted.count() as u8
     }
 }
@@ -89,7 +90,7 @@ mod tests {
             leases: Default::default(),
             checkpoints: Default::default(),
         };
-        attempts.into_iter().for_each(|attempt| record.note_attempt(attempt));
+        attempts.into_iter().for_each(|attempt| record.record_attempt(attempt));
         record
     }
 

@@ -1,29 +1,29 @@
-//! Coins held for one lease.
+//! Coins on hold for one lease.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{Balance, BillingUnit, Moment};
 
-/// The coins that a tenant has deposited for one lease, and what became of them. It is kept inside the lease; the
-/// tenant is that of the task, the provider the owner of the host. The rules are in `gantry_primitives::escrow`.
+/// The coins that a tenant has deposited for one lease, and their use. It is stored inside the lease; the tenant is
+/// that of the task, the provider the owner of the host. The rules are in `gantry_primitives::escrow`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Escrow {
-    /// How many coins were deposited, top-ups included. What is held of the tenant is this less `paid`, while `open`.
+    /// The deposit, including top-ups. The amount on hold of the tenant is the deposit less `paid`, while `open`.
     pub deposit: Balance,
     /// What the lease costs now, in base units an hour.
     pub rate_per_hour: Balance,
     /// The unit it is billed by.
     pub unit: BillingUnit,
-    /// What is owed for the segments that are over: a segment is a time at one rate.
+    /// The amount owed for the segments that are over: a segment is a time at one rate.
     pub accrued: Balance,
     /// When the running segment began; none while nothing is billed.
     pub since: Option<Moment>,
-    /// The host's downtime in milliseconds when the running segment began; what it has grown by is not billed.
+    /// The host's downtime in milliseconds when the running segment began; its growth is not billed.
     pub downtime_mark: u64,
     /// Nothing is billed past this.
     pub until: Option<Moment>,
-    /// What left the tenant, the fee and what was paid for storage included.
+    /// The amount paid by the tenant, including the fee and payments for storage.
     pub paid: Balance,
     /// The part of it that is the protocol fee, the shares of the scheduler and of settlers included.
     pub fee: Balance,
@@ -38,11 +38,12 @@ pub struct Escrow {
     pub scheduler_fee: Balance,
     /// The part of the fee that went to those whose calls settled or ended the lease.
     pub settler_fee: Balance,
-    /// While the data of the lease is kept: the coins held for the time that the tenant paid for besides.
+    /// While the data of the lease is retained: the coins on hold for the additional time that the tenant paid for.
     pub storage: Option<StorageDeposit>,
 }
 
-/// Coins held for data that its tenant pays to have kept longer than the lease pays for. They are paid as the time passes.
+/// Coins on hold for data that the tenant pays to have retained longer than the lease pays for. They are paid as the
+/// time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct StorageDeposit {
     /// How many coins are held.
@@ -62,12 +63,12 @@ pub struct Fee {
     pub settler: Balance,
 }
 
-/// How what is owed for the running segment is reckoned when it ends.
+/// How the amount owed for the running segment is computed when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Billing {
     /// By the unit of the escrow.
     ByUnit,
-    /// Pro rata whatever the unit, because the host is at fault for the end.
+    /// Pro rata for any unit, because the host is at fault for the end.
     ProRata,
     /// Nothing more than what has been paid already.
     Forfeit,
@@ -78,7 +79,7 @@ pub enum Billing {
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
 pub struct Settlement {
-    /// What left the tenant over the whole time, the fee included.
+    /// The total amount paid by the tenant, including the fee.
     pub paid: Balance,
     /// The part of it that is the protocol fee, the shares of the scheduler and of settlers included.
     pub fee: Balance,
@@ -86,6 +87,6 @@ pub struct Settlement {
     pub scheduler_fee: Balance,
     /// The part of the fee that went to those whose calls settled or ended the lease.
     pub settler_fee: Balance,
-    /// What went back to the tenant now.
+    /// The amount released to the tenant now.
     pub refunded: Balance,
 }

@@ -1,4 +1,4 @@
-//! What a host is and has.
+//! Types of hosts.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -17,11 +17,11 @@ pub enum Vendor {
     Nvidia,
     /// AMD.
     Amd,
-    /// Anyone else.
+    /// Any other vendor.
     Other,
 }
 
-/// What class of machine a host is; its bond goes by it.
+/// The class of a host's machine, which determines its bond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Tier {
     /// A machine with devices made for the home.
@@ -45,9 +45,9 @@ pub struct Capabilities {
     pub kubernetes: bool,
     /// Devices by the Container Device Interface.
     pub cdi: bool,
-    /// Slices of devices that are kept apart by the hardware.
+    /// Slices of devices that the hardware isolates.
     pub mig: bool,
-    /// Shares of devices, which nothing keeps apart: each device's to one tenant at a time.
+    /// Shares of devices without isolation: those of one device belong to one tenant at a time.
     pub shares: bool,
     /// Pods in a sandbox with a kernel of its own (such as gVisor's), so that they do not use the kernel of the machine
     /// directly. All pods of the host run in one.
@@ -63,7 +63,7 @@ pub struct DeviceSpec {
     pub model: ModelName,
     /// Its memory in MiB.
     pub vram_mib: u32,
-    /// True where no real device stands behind it. Never changes.
+    /// True if no real device exists. Never changes.
     pub simulated: bool,
 }
 
@@ -74,11 +74,12 @@ pub struct Device {
     pub spec: DeviceSpec,
     /// Thousandths of it that no lease holds.
     pub milli_free: u16,
-    /// Whose leases hold shares of it; nobody else's may until it is wholly free. None where no lease holds a share.
+    /// The tenant whose leases hold shares of it; no other tenant's may until it is wholly free. None if no lease holds
+    /// a share.
     pub shared_by: Option<AccountId>,
-    /// True once a challenge proved that it is real.
+    /// True after a challenge proved that it is genuine.
     pub attested: bool,
-    /// False where the host says that it is out of order; it takes no new lease then.
+    /// False if the host reports it as unhealthy; it takes no new lease then.
     pub healthy: bool,
 }
 
@@ -101,7 +102,7 @@ pub struct HardwareSpec {
     pub network_mbps_down: u32,
     /// What it can send, in millions of bits a second.
     pub network_mbps_up: u32,
-    /// Its devices; leases name them by their place in this list.
+    /// Its devices; leases refer to them by their index in this list.
     pub devices: UpTo<DeviceSpec, MAX_DEVICES>,
 }
 
@@ -142,11 +143,11 @@ pub struct Ask {
     pub network_gib: Balance,
     /// For one GiB of the disk of a stopped rental.
     pub storage_gib_per_hour: Balance,
-    /// Leases billed by the second cost so many millionths of the list price; 0 where none are offered.
+    /// The price factor of leases billed by the second, in millionths of the list price; 0 if none are offered.
     pub second_ppm: u32,
-    /// The same for leases billed by the hour.
+    /// The price factor of leases billed by the hour.
     pub hour_ppm: u32,
-    /// The same for leases billed by the day.
+    /// The price factor of leases billed by the day.
     pub day_ppm: u32,
 }
 
@@ -159,29 +160,28 @@ pub enum SuspendReason {
     FailedChallenge,
     /// Slashes left less than half of the bond it must have. Ends when the bond is topped up.
     Slashed,
-    /// Its hardware was found to be another than it was registered with. Ends when it is registered as it is, and
-    /// verified.
+    /// Its hardware differs from the registered one. Ends when the hardware is registered as it is, and verified.
     HardwareChanged,
 }
 
-/// Where a host stands. Changes only along `transitions::HOST_TRANSITIONS`.
+/// The status of a host. Changes only along `transitions::HOST_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum HostStatus {
-    /// Registered; its hardware was not looked at yet.
+    /// Registered; its hardware is not verified yet.
     Unverified,
     /// May come online.
     Verified,
-    /// There, and takes leases.
+    /// Present, and takes leases.
     Online,
-    /// Was silent for too long. Its leases may be moved elsewhere.
+    /// Was silent for too long. Its leases may be requeued.
     Offline,
-    /// There, finishes what it has, takes nothing new.
+    /// Present; finishes its leases and takes no new ones.
     Draining,
-    /// Takes nothing, for the reason given.
+    /// Takes no leases, for the reason given.
     Suspended(SuspendReason),
-    /// Gone for ever; its key is not used again.
+    /// Retired; its key cannot be registered again.
     Retired,
-    /// Takes nothing any more; its bond is held, and can be slashed, until the time given.
+    /// Takes no leases; its bond is on hold, and can be slashed, until the time given.
     Retiring(Moment),
 }
 
@@ -222,19 +222,19 @@ impl HostStatus {
     }
 }
 
-/// How the pods of one task lie to each other.
+/// The affinity or anti-affinity of the pods of one task.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
 pub enum Layout {
-    /// They may be anywhere.
+    /// None: any hosts.
     #[default]
     Any,
     /// No two of them are on the same host.
     Hosts,
     /// No two of them are on hosts of the same provider.
     Providers,
-    /// On as few hosts as have room. Schedulers try to; the chain does not insist on it.
+    /// Affinity: on as few hosts as possible. Schedulers try to; the chain does not enforce it.
     Packed,
 }
 
@@ -284,9 +284,9 @@ pub struct HostRecord {
     /// The round trip to its gateways, or where it has none to other hosts, in milliseconds as it measured it; 0 where
     /// it has not.
     pub latency_ms: u16,
-    /// What the machine has.
+    /// The total resources.
     pub total: Capacity,
-    /// What no lease holds.
+    /// The free resources.
     pub free: Capacity,
     /// Its devices, each with what no lease holds of it.
     pub devices: UpTo<Device, MAX_DEVICES>,
@@ -304,18 +304,18 @@ pub struct HostRecord {
     pub generation: u32,
     /// When it was registered.
     pub registered_at: Moment,
-    /// When it last said that it is there; 0 where it never did.
+    /// The time of its last heartbeat; 0 if there was none.
     pub last_heartbeat: Moment,
-    /// How long it was away so far, in milliseconds: at each return from an absence that was reported, or longer than
-    /// the absence limit, the time since the heartbeat before is added. Never falls.
+    /// Its total downtime in milliseconds: at each return from an absence that was reported, or that was longer than
+    /// the absence limit, the time since the last heartbeat is added. Never falls.
     pub downtime_ms: u64,
-    /// How many leases hold some of it.
+    /// The number of leases with resources of it.
     pub live_leases: u32,
     /// Whether its agent answers challenges, as registered with its hardware.
     pub answers_challenges: bool,
-    /// The device that an open challenge is about, until the host has answered. It takes no new lease.
+    /// The device of an open challenge, until the host has answered. It takes no new lease.
     pub challenged: Option<u8>,
-    /// Since when the host offers at least what is free of it now, and at the same price: the last change of its status, its
-    /// price, or what it has, or the last time that a lease gave something back.
+    /// The time since which the host offers at least its present free resources at its present price: the last change
+    /// of its status, its price or its resources, or the last release of resources by a lease.
     pub offered_since: Moment,
 }

@@ -23,7 +23,7 @@ pub enum EndReason {
     HostLost,
     /// The time of a job's pod was over, and its host reported no result.
     DurationExceeded,
-    /// Another pod of the same task could not go on.
+    /// Another pod of the same task failed.
     GangAborted,
     /// The tenant ended the service or rental.
     TenantEnded,
@@ -39,9 +39,9 @@ pub enum EndReason {
     DisputeLost,
     /// Its data was taken over by another lease.
     DataMoved,
-    /// It was a spot task's, made room for a task of higher priority, and the notice is over.
+    /// The lease of a spot task that was preempted by a task of higher priority.
     Preempted,
-    /// The pod was moved to another host, where it goes on.
+    /// The pod migrated to another host.
     Moved,
 }
 
@@ -56,11 +56,11 @@ impl EndReason {
         matches!(self, Self::Cancelled | Self::TenantEnded | Self::ScaledDown)
     }
 
-    /// How the last segment of a lease that ends for this reason is billed.
+    /// Returns how the last segment of a lease that ends for this reason is billed.
     ///
-    /// A pod of a job without a result is worth nothing to its tenant, whatever its host did meanwhile: only a signed act
-    /// of the tenant makes it cost something. A service or rental has been used until then, and is paid pro rata; where
-    /// its host failed, see [`Lease::end`].
+    /// A pod of a job without a result has no value for its tenant: it costs something only if a signed call of the
+    /// tenant ended it. A service or rental has been used until then, and is paid pro rata; if its host failed, see
+    /// [`Lease::end`].
     pub const fn billing(&self, kind: TaskKind) -> Billing {
         match self {
             Self::Completed
@@ -83,7 +83,7 @@ impl EndReason {
     }
 }
 
-/// Where a lease stands. Changes only along `transitions::LEASE_TRANSITIONS`.
+/// The state of a lease. Changes only along `transitions::LEASE_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum LeaseState {
     /// Waits for the pod's start.
@@ -94,7 +94,7 @@ pub enum LeaseState {
     Suspended,
     /// The pod is gone; the host has its resources back.
     Ended(EndReason),
-    /// Ended; its data is kept until then.
+    /// Ended; its data is retained until then.
     Retained(Moment),
     /// Ended; its data is gone.
     Purged,
@@ -135,14 +135,14 @@ impl LeaseState {
         matches!(self, Self::Pending | Self::Active | Self::Suspended)
     }
 
-    /// Whether the lease holds something of its host, and so is listed under it.
+    /// Whether the lease has resources of its host allocated, and so is on the list of its host.
     pub const fn holds_something(&self) -> bool {
         self.is_live() || matches!(self, Self::Retained(_))
     }
 }
 
-/// A lease. It is kept inside the record of its task, which says who pays and for what; its number is made of the
-/// number of the task, `pod` and `generation`.
+/// A lease. It is stored inside the record of its task, which contains the tenant and the spec; its number consists of
+/// the number of the task, `pod` and `generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Lease {
     /// Which pod of the task.
@@ -165,34 +165,34 @@ pub struct Lease {
     pub escrow: Escrow,
     /// While suspended: the rate to which it returns, in base units an hour.
     pub resume_rate: Option<Balance>,
-    /// The provider wants its resources back then. The lease is billed through it and no longer.
+    /// The time from which the provider reclaims its resources. The lease is billed until then and no longer.
     pub reclaim_at: Option<Moment>,
-    /// When the agenda looks at it next; an entry for any other time is out of date.
+    /// When the agenda processes it next; an entry for any other time is outdated.
     pub due_at: Option<Moment>,
     /// What the pod ended with.
     pub result: Option<PodResult>,
     /// Whether the tenant has rated it.
     pub rated: bool,
-    /// While it lives: where its pod goes on if the host fails.
+    /// While it is live: the host to which its pod migrates if the present one fails.
     pub standby: Option<StandbyPlace>,
-    /// The bonded scheduler that opened it. None where the tenant did. A lease by which a pod goes on at its standby has
-    /// that of the lease before.
+    /// The bonded scheduler that opened it. None if the tenant did. A lease on a standby has the scheduler of the lease
+    /// before.
     pub assigned_by: Option<AccountId>,
-    /// Where that scheduler placed the pod on a host of its own, and answers for the choice: the score of the host then, in
-    /// parts per million.
+    /// If that scheduler placed the pod on a host of its own and is accountable for the choice: the score of the host
+    /// at that time, in parts per million.
     pub self_assigned_ppm: Option<u32>,
 }
 
-/// A place that was named in advance for the pod of a lease. It holds nothing of its host, and costs nothing: its room is
-/// taken when it is needed.
+/// A host that was named in advance for the pod of a lease. No resources are allocated, and it costs nothing, until the
+/// pod migrates there.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct StandbyPlace {
     /// The host.
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
-    /// The rate of the pod there in base units an hour when the place was named. At a higher rate the pod does not go
-    /// there.
+    /// The rate of the pod there in base units per hour when the standby was named. At a higher rate the pod does not
+    /// migrate there.
     #[codec(compact)]
     pub rate_per_hour: Balance,
 }
@@ -228,8 +228,8 @@ impl Lease {
         }
     }
 
-    /// What it holds of its host, where its task asked for `resources`: all of it before and while the pod runs, the
-    /// disk alone while the machine is stopped or its data is kept, else nothing.
+    /// Returns the resources that it has allocated, if its task requests `resources`: all while the pod is pending or
+    /// runs, the disk alone while the machine is stopped or its data is retained, else none.
     pub fn holds(&self, resources: &Resources) -> Option<Resources> {
         match self.state {
             LeaseState::Pending | LeaseState::Active => Some(resources.clone()),
@@ -238,7 +238,7 @@ impl Lease {
         }
     }
 
-    /// The devices it holds of its host: those of [`Self::holds`].
+    /// Returns the devices that it has allocated, as [`Self::holds`].
     pub fn devices_held(&self) -> &[u8] {
         match self.state {
             LeaseState::Pending | LeaseState::Active => &self.devices,
@@ -246,26 +246,26 @@ impl Lease {
         }
     }
 
-    /// The time up to which it is billed at `now`: never past the end of the provider's notice.
+    /// Returns the time until which it is billed at `now`: never past the end of the provider's notice.
     pub fn billed_to(&self, now: Moment) -> Moment {
         self.reclaim_at.map_or(now, |at| now.min(at))
     }
 
-    /// When it is over by itself: when what was paid for is used, or the provider's notice is over. None before the
-    /// start and after the end. `host_downtime` is in milliseconds.
+    /// Returns the time of its end: when its deposit is used, or the provider's notice is over. None before the start
+    /// and after the end. `host_downtime` is in milliseconds.
     pub fn ends_at(&self, host_downtime: u64) -> Option<Moment> {
         let used = self.escrow.ends_at(host_downtime)?;
         Some(self.reclaim_at.map_or(used, |at| used.min(at)))
     }
 
-    /// The pod has started: the lease is billed from now on, and never past `until`.
+    /// Marks the pod as started: the lease is billed from now on, and never past `until`.
     pub fn start(&mut self, now: Moment, host_downtime: u64, until: Option<Moment>) {
         self.state = LeaseState::Active;
         self.started_at = Some(now);
         self.escrow.start(now, host_downtime, until);
     }
 
-    /// The pod has ended with a result. A host may bill less time than has passed, never more.
+    /// Ends the lease with a result. A host may bill less time than has passed, never more.
     pub fn complete(&mut self, result: PodResult, now: Moment) {
         self.escrow.stop_measured(self.billed_to(now), result.usage.wall_ms);
         self.state = LeaseState::Ended(EndReason::Completed);
@@ -275,16 +275,16 @@ impl Lease {
         self.result = Some(result);
     }
 
-    /// The lease ends for any reason but a result; what is owed for it no longer changes.
+    /// Ends the lease for any reason but a result; the amount owed no longer changes.
     ///
-    /// `forfeited_ms`: where the host of a service failed, the last so many milliseconds are not billed. The pod goes on
-    /// elsewhere and the lease is closed at once, so that its tenant could not dispute them. Of a rental nothing is
-    /// forfeited: it is paid after the dispute window.
+    /// `forfeited_ms`: if the host of a service failed, these last milliseconds are not billed. The pod migrates and
+    /// the lease is closed at once, so that its tenant could not dispute them. For a rental nothing is forfeited: it is
+    /// paid after the dispute window.
     pub fn end(&mut self, reason: EndReason, kind: TaskKind, now: Moment, host_downtime: u64, forfeited_ms: u64) {
         self.end_billed(reason, reason.billing(kind), kind, now, host_downtime, forfeited_ms);
     }
 
-    /// As [`Self::end`], where the reason alone does not say how the last segment is billed.
+    /// As [`Self::end`], if the reason alone does not determine how the last segment is billed.
     pub fn end_billed(
         &mut self,
         reason: EndReason,
@@ -312,7 +312,7 @@ impl Lease {
 }
 
 impl Resources {
-    /// The disk alone.
+    /// Returns the disk alone.
     pub fn disk_only(&self) -> Self {
         let gpus = GpuRequest { count: 0, milli: 0, min_vram_mib: 0, models: Default::default() };
         Self { cpu_milli: 0, memory_mib: 0, disk_gib: self.disk_gib, gpus }

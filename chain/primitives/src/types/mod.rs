@@ -1,4 +1,4 @@
-//! What the chain stores and what crosses a call. Field order and names are those of docs/protocol.md.
+//! Types that the chain stores and that calls carry. Field order and names are those of docs/protocol.md.
 
 mod attempts;
 mod billing;
@@ -38,7 +38,7 @@ pub type Digest = [u8; 32];
 pub const MAX_DEVICES: u32 = 16;
 /// The most pods one task may have.
 pub const MAX_PODS: u32 = 16;
-/// The most tasks that one call tells to leave.
+/// The most victims of one preemption notice.
 pub const MAX_VICTIMS: u32 = 16;
 /// The most tasks one call may submit.
 pub const MAX_ARRAY: u32 = 4_096;

@@ -1,4 +1,4 @@
-//! What is known about the conduct of hosts, tenants and providers.
+//! Types of scores and of the conduct of hosts, tenants and providers.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -16,14 +16,14 @@ pub struct Beta {
     pub negative: u64,
 }
 
-/// What a host promised to be there for tenants, and what of it it was there. Sums; they never fall.
+/// The time that a host promised to tenants, and the part in which it was present. Sums; they never fall.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
 pub struct Sla {
     /// How long its leases lasted in all, in milliseconds.
     pub promised_ms: u64,
-    /// For how much of that it was there.
+    /// The part in which it was present.
     pub met_ms: u64,
 }
 
@@ -36,13 +36,13 @@ pub struct HostScore {
     pub completed: Beta,
     /// Results and challenges that were found right, against those found wrong.
     pub verified: Beta,
-    /// Time it was there, against time it was not.
+    /// Uptime against downtime.
     pub uptime: Beta,
     /// Pods it started soon, against those it started late or not at all.
     pub start_latency: Beta,
-    /// What tenants thought of it.
+    /// Ratings by tenants.
     pub rating: Beta,
-    /// What it promised and kept.
+    /// Its promised and met time.
     pub sla: Sla,
     /// How many of its leases were settled.
     pub settled_leases: u32,
@@ -65,15 +65,15 @@ pub enum Conduct {
     Verified,
     /// A result or a challenge was found wrong.
     NotVerified,
-    /// A tenant gave it so many stars, 1 to 5.
+    /// A tenant gave it this number of stars, 1 to 5.
     Rated(u8),
-    /// Started a pod so many milliseconds after the lease was opened. Said instead of `Started`.
+    /// Started a pod this number of milliseconds after the lease was opened. Recorded instead of `Started`.
     StartedAfter(u64),
-    /// Was there for `up_ms` of a lease and away for `down_ms` of it.
+    /// Was up for `up_ms` of a lease and down for `down_ms` of it.
     Uptime {
-        /// Milliseconds there.
+        /// Uptime in milliseconds.
         up_ms: u64,
-        /// Milliseconds away.
+        /// Downtime in milliseconds.
         down_ms: u64,
     },
 }
@@ -83,7 +83,7 @@ pub enum Conduct {
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
 pub struct TenantScore {
-    /// Leases it let come to their end and paid, against those it called off late.
+    /// Leases that ended and were paid, against those that it cancelled late.
     pub settled: Beta,
     /// Disputes it won, against those it lost.
     pub disputes: Beta,
@@ -96,7 +96,7 @@ pub struct TenantScore {
 pub enum TenantConduct {
     /// A lease came to its end and was paid.
     Settled,
-    /// Called a task off after a host had begun to work on it.
+    /// Cancelled a task after a host had begun to work on it.
     Cancelled,
     /// Lost a dispute.
     DisputeLost,
@@ -104,7 +104,7 @@ pub enum TenantConduct {
     DisputeWon,
 }
 
-/// What is held against a provider, as it weighed at `updated_at`.
+/// The faults of a provider, with their weight at `updated_at`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]

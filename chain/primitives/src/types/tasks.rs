@@ -1,4 +1,4 @@
-//! What a tenant asks for and what became of it.
+//! Types of tasks.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -8,27 +8,27 @@ use super::{
     Placement, TaskId, UpTo, MAX_ATTEMPTS, MAX_PODS, MAX_VICTIMS,
 };
 
-/// What sort of work it is.
+/// The kind of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum TaskKind {
     /// Ends with a result.
     Job,
     /// Runs until it is stopped or the time paid for is over.
     Service,
-    /// A machine to log into; its data is kept for a while after it ended.
+    /// A machine to log into; its data is retained for a period after its end.
     Rental,
 }
 
 /// The devices one pod needs.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct GpuRequest {
-    /// How many devices; 0 for none, and then the other fields mean nothing.
+    /// How many devices; if 0, the other fields have no meaning.
     pub count: u8,
     /// Thousandths of each, 1 to 1000.
     pub milli: u16,
     /// The least memory of each, in MiB.
     pub min_vram_mib: u32,
-    /// The models that will do; empty for any.
+    /// The acceptable models; empty for any.
     pub models: UpTo<ModelName, 4>,
 }
 
@@ -61,7 +61,7 @@ pub enum BillingUnit {
 pub enum VerificationPolicy {
     /// The tenant accepts it, or the dispute window passes.
     Acceptance,
-    /// Jobs only: so many pods, on hosts of different providers, do the same work, and their results are compared.
+    /// Jobs only: replicas on hosts of different providers do the same work, and their results are compared.
     Redundant {
         /// How many, 2 or 3.
         replicas: u8,
@@ -71,17 +71,17 @@ pub enum VerificationPolicy {
     Audit,
 }
 
-/// What becomes of a pod whose host deteriorates or fails.
+/// What happens to a pod whose host becomes unhealthy or fails.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
 pub enum Survival {
-    /// It stays where it is, and is begun again elsewhere when it is lost.
+    /// It stays on its host, and is started again on another if it is lost.
     #[default]
     Restart,
-    /// Jobs and services only: it may be moved to another host, what is left of its deposit with it.
+    /// Jobs and services only: it may migrate to another host, with the rest of its deposit.
     Move,
-    /// As [`Survival::Move`]; and a standby that was named in advance takes over by itself when the host fails.
+    /// As [`Survival::Move`], and a standby that was named in advance takes over automatically when the host fails.
     Standby,
 }
 
@@ -116,19 +116,19 @@ pub struct TaskSpec {
     pub placement: Placement,
     /// Rentals only: the lease whose retained data the new machine takes over. It must then be on the same host.
     pub data_from: Option<LeaseId>,
-    /// Once it runs it may be told to leave, with notice, for a waiting task of higher priority.
+    /// It may be preempted, after a notice, by a queued task of higher priority.
     pub spot: bool,
-    /// What becomes of a pod whose host deteriorates or fails.
+    /// What happens to a pod whose host becomes unhealthy or fails.
     pub survival: Survival,
 }
 
 impl TaskSpec {
-    /// Whether a pod that is lost is replaced while the others go on. Otherwise the whole task waits again.
+    /// Whether a lost pod is replaced while the others continue. Otherwise the whole task is requeued.
     pub const fn replaces_pods(&self) -> bool {
         !matches!(self.kind, TaskKind::Job) || self.is_redundant()
     }
 
-    /// Whether a pod may go on at another host while the task's other pods go on.
+    /// Whether a pod may migrate while the task's other pods continue.
     pub const fn moves_pods(&self) -> bool {
         !matches!(self.survival, Survival::Restart)
     }
@@ -180,18 +180,18 @@ pub enum HostFailure {
 }
 
 impl HostFailure {
-    /// Whether the host is to blame. A failure that a tenant can cause is not held against a host.
+    /// Whether the host is at fault. A failure that a tenant can cause is not the host's fault.
     pub const fn is_hosts_fault(&self) -> bool {
         matches!(self, Self::ResourcesUnavailable | Self::DriverError)
     }
 
-    /// Whether the chain cannot know who is to blame: how fast an image arrives depends on the host, the registry and
-    /// what lies between them. Host and tenant pay alike.
+    /// Whether the chain cannot know who is at fault: the speed of a download depends on the host, the registry and the
+    /// network between them. Host and tenant pay alike.
     pub const fn is_of_unknown_cause(&self) -> bool {
         matches!(self, Self::ImageTooSlow)
     }
 
-    /// Whether the tenant is to blame: a pod that does not start for such a reason costs the minimum charge.
+    /// Whether the tenant is at fault: a pod that does not start for such a reason costs the minimum charge.
     pub const fn is_tenants_fault(&self) -> bool {
         match self {
             Self::ImageUnavailable
@@ -220,7 +220,7 @@ pub enum RequeueReason {
 }
 
 impl RequeueReason {
-    /// Whether the host is to blame.
+    /// Whether the host is at fault.
     pub const fn is_hosts_fault(&self) -> bool {
         match self {
             Self::HostRefused(failure) => failure.is_hosts_fault(),
@@ -229,17 +229,17 @@ impl RequeueReason {
         }
     }
 
-    /// Whether the tenant is to blame.
+    /// Whether the tenant is at fault.
     pub const fn is_tenants_fault(&self) -> bool {
         matches!(self, Self::HostRefused(failure) if failure.is_tenants_fault())
     }
 
-    /// Whether the chain cannot know who is to blame.
+    /// Whether the chain cannot know who is at fault.
     pub const fn is_of_unknown_cause(&self) -> bool {
         matches!(self, Self::HostRefused(failure) if failure.is_of_unknown_cause())
     }
 
-    /// Whether it counts among the attempts that came to nothing.
+    /// Whether it counts as a failed attempt.
     pub const fn is_failure(&self) -> bool {
         !matches!(self, Self::Reclaimed)
     }
@@ -257,7 +257,7 @@ impl From<RequeueReason> for EndReason {
     }
 }
 
-/// Where a task stands. Changes only along `transitions::TASK_TRANSITIONS`.
+/// The state of a task. Changes only along `transitions::TASK_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum TaskState {
     /// Waits for hosts.
@@ -276,7 +276,7 @@ pub enum TaskState {
     Disputed,
     /// Was not assigned before its deadline.
     Expired,
-    /// The tenant called it off.
+    /// The tenant cancelled it.
     Cancelled,
     /// Ended without a result, for the reason given.
     Failed(FailReason),
@@ -326,17 +326,17 @@ impl TaskState {
 }
 
 impl TaskStateTag {
-    /// Nothing follows a final state.
+    /// Whether the state is final: no other follows.
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Settled | Self::Expired | Self::Cancelled | Self::Failed)
     }
 
-    /// Hosts hold leases for a task in such a state.
+    /// Whether a task in this state has live leases.
     pub const fn has_live_leases(&self) -> bool {
         matches!(self, Self::Assigned | Self::Running)
     }
 
-    /// The list of waiting work on which a task in this state is; none where it is final.
+    /// Returns the list that contains the tasks in this state. None if it is final.
     pub const fn index(&self) -> Option<IndexTag> {
         match self {
             Self::Queued => Some(IndexTag::Queued),
@@ -350,7 +350,7 @@ impl TaskStateTag {
     }
 }
 
-/// The lists of tasks that the chain keeps. A task that is not final is on that of its state.
+/// The lists of tasks. A task that is not final is on the list of its state.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
@@ -367,7 +367,7 @@ pub enum IndexTag {
     Verified,
     /// See [`TaskState::Disputed`].
     Disputed,
-    /// Besides: assigned or running, and to have more pods than it has leases.
+    /// In addition: assigned or running, with fewer leases than wanted pods.
     Short,
 }
 
@@ -382,12 +382,12 @@ pub struct Usage {
     pub memory_peak_mib: u32,
 }
 
-/// What tasks submitted together have in common. Kept under the number of the first until the last is pruned.
+/// The values that tasks submitted together share. Stored under the number of the first until the last is pruned.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct SpecRecord {
     /// Who submitted them and pays.
     pub tenant: AccountId,
-    /// What was asked for.
+    /// What the tenant requested.
     pub spec: TaskSpec,
     /// How many tasks were submitted together.
     pub count: u32,
@@ -395,49 +395,50 @@ pub struct SpecRecord {
     pub open: u32,
     /// How many of them are not pruned.
     pub kept: u32,
-    /// Coins of the tenant held while the chain keeps the manifest; 0 once all tasks are final.
+    /// Coins of the tenant on hold while the chain stores the manifest; 0 after all tasks are final.
     pub manifest_deposit: Balance,
-    /// Coins of the tenant held besides for each task until it is pruned.
+    /// Coins of the tenant on hold in addition for each task until it is pruned.
     pub task_deposit: Balance,
 }
 
-/// That a spot task was told to leave.
+/// A preemption notice that a spot task has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Preemption {
-    /// The waiting task for which.
+    /// The queued task in whose favour.
     pub wanting: TaskId,
-    /// Until then it may run on.
+    /// The task may continue until then.
     pub ends_at: Moment,
 }
 
-/// Whether spot tasks were told to leave for a waiting task.
+/// Whether there is a preemption notice in favour of a queued task.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
 pub enum NoticeState {
-    /// None were.
+    /// There is none.
     #[default]
     Absent,
-    /// They were, and may run on until then. See [`PreemptionNotice`].
+    /// There is one; its victims may continue until then. See [`PreemptionNotice`].
     Standing(Moment),
-    /// They were, and did not leave, because the pods of the waiting task did not fit. Until then it makes nobody leave.
+    /// There was one, and its victims were not evicted, because the pods of the queued task did not fit. Until then the
+    /// task preempts no others.
     Withdrawn(Moment),
 }
 
-/// Which spot tasks leave for a waiting task, and where it is placed then.
+/// The spot tasks that are preempted in favour of a queued task, and its placement.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct PreemptionNotice {
-    /// Who leaves.
+    /// The preempted tasks.
     pub victims: UpTo<TaskId, MAX_VICTIMS>,
-    /// Where the pods of the waiting task go.
+    /// The placements of the queued task's pods.
     pub pods: UpTo<PodPlacement, MAX_PODS>,
-    /// The scheduler that decided it.
+    /// The scheduler that gave the notice.
     pub scheduler: AccountId,
-    /// Until then the victims may run on.
+    /// The victims may continue until then.
     pub ends_at: Moment,
 }
 
-/// The last state of a pod that its host has kept.
+/// The last checkpoint of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct PodCheckpoint {
     /// The pod.
@@ -446,9 +447,9 @@ pub struct PodCheckpoint {
     pub digest: Digest,
     /// How long the file is, in bytes.
     pub bytes: u64,
-    /// The host that kept it.
+    /// The host that stored it.
     pub host: HostId,
-    /// When the host said so.
+    /// When the host reported it.
     pub at: Moment,
 }
 
@@ -461,25 +462,25 @@ pub struct TaskRecord {
     pub tenant: AccountId,
     /// Where it stands.
     pub state: TaskState,
-    /// Grows whenever a lease is given up for another, so that no number of a lease is used twice.
+    /// Grows whenever a lease is replaced, so that no number of a lease is used twice.
     pub generation: u16,
-    /// The attempts that came to nothing, the oldest first; of services and rentals, those since the last start.
+    /// The failed attempts, the oldest first; for services and rentals, those since the last start.
     pub attempts: UpTo<Attempt, MAX_ATTEMPTS>,
-    /// How many pods it is to have.
+    /// The number of wanted pods.
     pub pods_wanted: u8,
     /// When it was submitted.
     pub submitted_at: Moment,
     /// When it last changed its state.
     pub changed_at: Moment,
-    /// It was told to leave, and has not run anew since: while it runs its notice goes on, and while it waits it makes
-    /// nobody leave.
+    /// Set by a preemption notice until the task runs again: while it runs, the notice stands; while it is queued, it
+    /// preempts no others.
     pub preemption: Option<Preemption>,
-    /// Whether others were told to leave for it.
+    /// Whether there is a preemption notice in its favour.
     pub notice: NoticeState,
-    /// Its leases in the order of the pods: the live ones, and those that ended and were not given up for others.
+    /// Its leases in the order of the pods: the live ones, and those that ended and were not replaced.
     pub leases: UpTo<Lease, MAX_PODS>,
-    /// The last checkpoint of each pod that has one, in the order of the pods. They outlive leases: whatever runs the
-    /// pod next goes on from there.
+    /// The last checkpoint of each pod that has one, in the order of the pods. They outlive leases: the pod continues
+    /// from there on its next host.
     pub checkpoints: UpTo<PodCheckpoint, MAX_PODS>,
 }
 
@@ -488,7 +489,7 @@ pub struct TaskRecord {
 pub struct LeaseBill {
     /// The lease.
     pub lease: LeaseId,
-    /// What it cost the tenant in all, the fee included.
+    /// The total cost for the tenant, including the fee.
     pub paid: Balance,
     /// The part of it that is the protocol fee, the shares of the scheduler and of settlers included.
     pub fee: Balance,
@@ -496,7 +497,7 @@ pub struct LeaseBill {
     pub scheduler_fee: Balance,
     /// The part of the fee that went to those whose calls settled or ended the lease.
     pub settler_fee: Balance,
-    /// What went back to the tenant.
+    /// The amount released to the tenant.
     pub refunded: Balance,
 }
 
@@ -507,23 +508,23 @@ impl LeaseBill {
     }
 }
 
-/// What a host says about a lease of its own.
+/// A report of a host about a lease of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Report {
     /// The pod started.
     Started,
     /// The pod ended with a result.
     Result(PodResult),
-    /// The pod cannot run here, for the reason given.
+    /// The host cannot run the pod, for the reason given.
     Failed(HostFailure),
     /// The data of an ended rental was deleted.
     Purged {
         /// SHA-256 of the receipt of deletion.
         receipt: Digest,
     },
-    /// The data of a rental that ended was lost before it was to be deleted.
+    /// The data of an ended rental was lost before the end of its retention.
     DataLost,
-    /// The host keeps a new checkpoint of the running pod.
+    /// The host stored a new checkpoint of the running pod.
     Checkpoint {
         /// SHA-256 of the checkpoint.
         digest: Digest,
@@ -532,7 +533,7 @@ pub enum Report {
     },
 }
 
-/// What a pod ended with.
+/// The result of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct PodResult {
     /// SHA-256 of the result.
@@ -552,7 +553,7 @@ pub struct PodPlacement {
     pub host: HostId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
-    /// The rate of the pod there in base units an hour, as the scheduler saw it. At a higher rate it is not placed.
+    /// The rate of the pod there in base units per hour, as the scheduler saw it. At a higher rate it is not assigned.
     #[codec(compact)]
     pub rate_per_hour: Balance,
 }

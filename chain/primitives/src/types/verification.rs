@@ -1,4 +1,4 @@
-//! What the network does to find out whether a host is honest: challenges, replicated results and disputes.
+//! Types of verification: challenges, replicated results and disputes.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -11,9 +11,9 @@ pub type ChallengeId = u64;
 pub type Commitment = [u8; 32];
 /// A blake2-256 hash that is equal for equal results of a task: see [`crate::commitments::result_tag`].
 pub type ResultTag = [u8; 32];
-/// The random bytes that keep a commitment from being guessed.
+/// Random bytes that hide the value of a commitment.
 pub type Salt = [u8; 32];
-/// What a committee is drawn by.
+/// The randomness by which a committee is drawn.
 pub type Seed = [u8; 32];
 
 /// The most verifiers that may be on the list at a time.
@@ -32,7 +32,7 @@ pub const MAX_EVIDENCE: u32 = 18 * EVIDENCE_PER_HEARING as u32 * (MAX_APPEALS as
 /// The most results of one task that are compared.
 pub const MAX_REPLICAS: u32 = 8;
 
-/// One thing that is found out.
+/// A matter that verification decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Matter {
     /// The challenge of this number.
@@ -47,22 +47,22 @@ pub enum Matter {
 /// the complaint right?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Vote {
-    /// It is.
+    /// Yes.
     Yes,
-    /// It is not.
+    /// No.
     No,
 }
 
-/// Where a verifier stands.
+/// The status of a verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum VerifierStatus {
     /// May be drawn.
     Active,
-    /// Is not drawn any more; its bond is free from then on, once it has no duties left.
+    /// Is no longer drawn; its bond can be released from then on, if it has no duties left.
     Leaving(Moment),
 }
 
-/// An account that judges, and answers for it with a bond.
+/// An account that judges and has posted a bond.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct VerifierRecord {
     /// Coins held for it.
@@ -105,7 +105,7 @@ pub enum PenaltyReason {
 pub struct Seat {
     /// The verifier.
     pub who: AccountId,
-    /// What binds it to its vote.
+    /// Its commitment to its vote.
     pub commitment: Option<Commitment>,
     /// Its vote, once revealed.
     pub vote: Option<Vote>,
@@ -118,7 +118,7 @@ pub struct Ballot {
     pub round: u8,
     /// The block in which the present one was asked for. Its seed is of a later block.
     pub asked_in: u32,
-    /// What the present one was drawn by.
+    /// The seed by which the present one was drawn.
     pub seed: Option<Seed>,
     /// The present one; empty while none is drawn.
     pub seats: UpTo<Seat, MAX_SEATS>,
@@ -126,7 +126,7 @@ pub struct Ballot {
     pub former: UpTo<AccountId, MAX_FORMER>,
 }
 
-/// Where a challenge stands. Changes only along `verification_tables::CHALLENGE_TRANSITIONS`.
+/// The phase of a challenge. Changes only along `verification_tables::CHALLENGE_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ChallengePhase {
     /// Waits for its seed.
@@ -137,11 +137,11 @@ pub enum ChallengePhase {
     Committing,
     /// The committee reveals its votes.
     Revealing,
-    /// Decided. The chain keeps no record of it.
+    /// Decided. The chain stores no record of it.
     Closed,
 }
 
-/// What a host answered.
+/// The answer of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct ChallengeAnswer {
     /// SHA-256 of the proof, which the committee fetches from the host.
@@ -150,7 +150,7 @@ pub struct ChallengeAnswer {
     pub at: Moment,
 }
 
-/// Which of its committees a challenge has.
+/// The role of a committee of a challenge.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
@@ -158,9 +158,9 @@ pub enum CommitteeRole {
     /// The first.
     #[default]
     First,
-    /// The second, after a first one that came to no verdict.
+    /// The second, after a first one without a verdict.
     Second,
-    /// One that judges the same answer after a committee that found against the host.
+    /// A committee that judges the same answer after a verdict against the host.
     Confirming {
         /// Coins of the opener that the committee before was paid.
         paid: Balance,
@@ -213,12 +213,12 @@ pub struct HostChallenges {
     pub missed_at: Option<Moment>,
 }
 
-/// What became of a challenge.
+/// The outcome of a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ChallengeOutcome {
     /// The device is what its provider says.
     Passed,
-    /// It is not.
+    /// No.
     Failed,
     /// The host did not answer in time, and had missed another challenge shortly before.
     NotAnswered,
@@ -232,14 +232,14 @@ pub enum ChallengeOutcome {
     Missed,
 }
 
-/// Where replicated results stand. Change only along `verification_tables::RESULTS_TRANSITIONS`.
+/// The phase of replicated results. Changes only along `verification_tables::RESULTS_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ResultsPhase {
     /// Hosts commit.
     Committing,
     /// Hosts whose results are equal reveal them.
     Revealing,
-    /// Decided. The chain keeps no record of it.
+    /// Decided. The chain stores no record of it.
     Closed,
     /// Hosts that committed show the tags of their results.
     Tagging,
@@ -284,7 +284,7 @@ pub struct Replica {
     pub lease: LeaseId,
     /// Its host.
     pub host: HostId,
-    /// What binds the host to its result.
+    /// The commitment of the host to its result.
     pub commitment: Commitment,
     /// The tag of the result, once shown.
     pub tag: Option<ResultTag>,
@@ -292,7 +292,7 @@ pub struct Replica {
     pub result: Option<PodResult>,
 }
 
-/// The results of a task that several hosts of different providers work out.
+/// The results of a task's replicas on hosts of different providers.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct ResultsRecord {
     /// Where they stand.
@@ -311,7 +311,7 @@ pub struct ResultsRecord {
     pub replicas: UpTo<Replica, MAX_REPLICAS>,
 }
 
-/// What became of replicated results.
+/// The outcome of replicated results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum ResultsOutcome {
     /// More than half agree on this result.
@@ -329,7 +329,7 @@ pub enum ResultsOutcome {
     NotRepeated,
 }
 
-/// Where a dispute stands. Changes only along `verification_tables::DISPUTE_TRANSITIONS`.
+/// The phase of a dispute. Changes only along `verification_tables::DISPUTE_TRANSITIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum DisputePhase {
     /// Both sides name their evidence.
@@ -342,7 +342,7 @@ pub enum DisputePhase {
     Revealing,
     /// Has a verdict that may be appealed.
     Decided,
-    /// The verdict is final. The chain keeps no record of it.
+    /// The verdict is final. The chain stores no record of it.
     Closed,
 }
 
@@ -357,10 +357,10 @@ pub struct Evidence {
     pub level: u8,
 }
 
-/// What someone risks for being right.
+/// The stake of a party in a dispute.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Stake {
-    /// Whose coins they are.
+    /// The account.
     pub who: AccountId,
     /// Coins held.
     pub amount: Balance,
@@ -370,14 +370,14 @@ pub struct Stake {
     pub side: Vote,
 }
 
-/// A task whose result is called wrong.
+/// A dispute about the result of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct DisputeRecord {
     /// Who opened it.
     pub opener: AccountId,
     /// Who pays for the task.
     pub tenant: AccountId,
-    /// The leases whose results are called wrong, in ascending order; at least one.
+    /// The leases whose results are disputed, in ascending order; at least one.
     pub accused: UpTo<LeaseId, 16>,
     /// Who owns the hosts of those leases.
     pub providers: UpTo<AccountId, 16>,
@@ -389,7 +389,7 @@ pub struct DisputeRecord {
     pub until: Moment,
     /// How often a verdict was appealed.
     pub level: u8,
-    /// True once a jury of this level came to no verdict and another was asked for.
+    /// True after a jury of this level gave no verdict and another was requested.
     pub retried: bool,
     /// The last verdict.
     pub verdict: Option<Vote>,
@@ -401,18 +401,18 @@ pub struct DisputeRecord {
     pub ballot: Ballot,
 }
 
-/// What became of a dispute.
+/// The outcome of a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum DisputeOutcome {
     /// The complaint is right.
     Upheld,
     /// The complaint is wrong.
     Rejected,
-    /// No jury came to a verdict: the result stands and nobody loses a stake.
+    /// There was no verdict: the result stands and no stake is lost.
     NoVerdict,
 }
 
-/// What a host did wrong, as this part of the chain found out.
+/// A misconduct of a host that verification detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Misconduct {
     /// Its device is not what its provider says.
@@ -427,8 +427,8 @@ pub enum Misconduct {
     DisputeLost,
 }
 
-/// Where the chain keeps what falls due. All entries of one queue wait for the same time, so they fall due in the order
-/// in which they came.
+/// A queue of entries that become due. All entries of one queue wait for the same time, so they become due in the order
+/// in which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Queue {
     /// Matters that wait for a seed; due are block numbers.

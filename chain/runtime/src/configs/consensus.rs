@@ -6,7 +6,7 @@ use frame_support::{
     parameter_types,
     traits::{ConstU32, ConstU64, Get},
 };
-use pallet_gantry_validators::{EpochLength, SlotDuration, Unit};
+use pallet_gantry_validators::{EpochLength, SlotDuration, UnitIdentification};
 use pallet_session::historical;
 use sp_consensus_babe::{AllowedSlots, BabeEpochConfiguration};
 use sp_runtime::traits::{ConvertInto, OpaqueKeys};
@@ -81,7 +81,7 @@ impl pallet_session::Config for Runtime {
 impl historical::Config for Runtime {
     type RuntimeEvent = RuntimeEvent;
     type FullIdentification = ();
-    type FullIdentificationOf = Unit;
+    type FullIdentificationOf = UnitIdentification;
 }
 
 impl pallet_offences::Config for Runtime {

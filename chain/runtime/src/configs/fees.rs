@@ -1,4 +1,4 @@
-//! What transactions cost and who gets it.
+//! Transaction fees and their receivers.
 
 use super::network::Treasury;
 use crate::{coins::Coins, AccountId, Authorship, Balance, Balances, Hosts, Runtime, RuntimeEvent, System};

@@ -1,5 +1,5 @@
-//! Who decides: the council, its delayed way to root, sudo (development and test networks only), scheduled calls,
-//! preimages. See docs/governance.md.
+//! The council, its delayed way to root, sudo (development and test networks only), scheduled calls and preimages. See
+//! docs/governance.md.
 
 use super::system::{deposit, RuntimeBlockWeights};
 use crate::{

@@ -1,4 +1,4 @@
-//! What runs after an upgrade, and how much of a block it may take.
+//! Migrations after an upgrade, and their share of a block.
 
 use super::system::RuntimeBlockWeights;
 use crate::{Runtime, RuntimeEvent};

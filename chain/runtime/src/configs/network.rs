@@ -35,7 +35,7 @@ impl pallet_gantry_hosts::Config for Runtime {
 
 impl pallet_gantry_leases::Config for Runtime {
     type Time = Timestamp;
-    type Keeper = Tasks;
+    type LeaseStore = Tasks;
     type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_leases::weights::SubstrateWeight<Runtime>;
 }

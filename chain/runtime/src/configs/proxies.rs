@@ -1,4 +1,4 @@
-//! Who may act for whom.
+//! Proxies and the calls that they may make.
 
 use super::system::deposit;
 use crate::{Balance, Balances, Runtime, RuntimeCall, RuntimeEvent, System};

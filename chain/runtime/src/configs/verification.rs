@@ -1,4 +1,4 @@
-//! Verification, and what it needs of hosts and tasks.
+//! The configuration of the verification pallet, and its ports to hosts and tasks.
 
 use super::{governance::AdminOrigin, network::Treasury, system::RuntimeBlockWeights};
 use crate::{coins::Coins, AccountId, Balance, Runtime, RuntimeHoldReason, Timestamp};
@@ -17,7 +17,7 @@ use pallet_gantry_verification as ports;
 use sp_runtime::Perbill;
 
 parameter_types! {
-    /// What is due in verification may take a twentieth of a block; the rest waits for the next.
+    /// The weight of the hook: a twentieth of a block. Entries beyond it wait for the next block.
     pub HookWeight: Weight = Perbill::from_percent(5) * RuntimeBlockWeights::get().max_block;
 }
 
@@ -33,19 +33,19 @@ impl pallet_gantry_verification::Config for Runtime {
     type HookWeight = HookWeight;
     type WeightInfo = pallet_gantry_verification::weights::SubstrateWeight<Runtime>;
     #[cfg(feature = "runtime-benchmarks")]
-    type BenchmarkHelper = crate::benches::World;
+    type BenchmarkHelper = crate::benches::BenchmarkSetup;
 }
 
-/// Does all of something or nothing. That it fails would be a mistake of ours: its conditions were checked before.
-fn surely(work: impl FnOnce() -> DispatchResult) {
+/// Runs `work` in a storage transaction. A failure would be a bug, because the conditions were checked before.
+fn do_or_defensive(work: impl FnOnce() -> DispatchResult) {
     let _ = with_storage_layer(work).defensive();
 }
 
-/// The hosts pallet, as verification sees it.
+/// The port of verification to the hosts pallet.
 pub struct NetworkHosts;
 
 impl NetworkHosts {
-    /// Changes a host's record. Nothing happens where there is no such host.
+    /// Changes the record of a host. Does nothing if there is no such host.
     fn change<R: Default>(host: &HostId, work: impl FnOnce(&mut HostRecord) -> R) -> R {
         let Ok(mut record) = Hosts::<Runtime>::host(host) else { return R::default() };
         let result = work(&mut record);
@@ -88,35 +88,35 @@ impl ports::Hosts for NetworkHosts {
     }
 
     fn set_challenged(host: &HostId, device: Option<u8>) {
-        surely(|| Hosts::<Runtime>::set_challenged(host, device));
+        do_or_defensive(|| Hosts::<Runtime>::set_challenged(host, device));
     }
 
     fn attest(host: &HostId, device: u8, ok: bool) {
-        surely(|| Hosts::<Runtime>::set_attested(host, device, ok));
+        do_or_defensive(|| Hosts::<Runtime>::set_attested(host, device, ok));
     }
 
     fn mark_verified(host: &HostId) {
-        // Refused where the bond has become too low or the host is going; then it stays what it is.
+        // Fails if the bond has become too low or the host is leaving; then its status does not change.
         let _ = with_storage_layer(|| Hosts::<Runtime>::mark_verified(host));
     }
 
     fn suspend(host: &HostId) {
-        // Refused where it is suspended or gone already.
+        // Fails if it is suspended or gone already.
         let _ = with_storage_layer(|| Hosts::<Runtime>::suspend_for(host, SuspendReason::FailedChallenge));
     }
 
-    fn punish(host: &HostId, why: Misconduct, duration_ms: u64) {
+    fn slash_for_misconduct(host: &HostId, why: Misconduct, duration_ms: u64) {
         let now = Hosts::<Runtime>::now();
         let fault = match why {
             Misconduct::FailedChallenge | Misconduct::ChallengeNotAnswered => {
-                // What tasks find out about results, they write down themselves. A challenge is about no lease and has no
-                // fee of one: it weighs as much as a lease with a fee of FEE_UNIT.
+                // The tasks pallet records the conduct in its own leases. A challenge concerns no lease and has no fee
+                // of one: it weighs as much as a lease with a fee of FEE_UNIT.
                 Reputation::<Runtime>::observe_host(host, Conduct::NotVerified, 1, FEE_UNIT, now);
                 Fault::FailedChallenge
             }
             Misconduct::WrongResult | Misconduct::ResultNotRevealed | Misconduct::DisputeLost => Fault::WrongResult,
         };
-        Self::change(host, |record| Hosts::<Runtime>::punish(host, record, fault, duration_ms, now));
+        Self::change(host, |record| Hosts::<Runtime>::slash_for_fault(host, record, fault, duration_ms, now));
     }
 
     fn slash(host: &HostId, _why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance> {
@@ -137,7 +137,7 @@ impl ports::Hosts for NetworkHosts {
     }
 }
 
-/// The tasks pallet, as verification sees it.
+/// The port of verification to the tasks pallet.
 pub struct NetworkTasks;
 
 impl ports::Tasks for NetworkTasks {
@@ -177,20 +177,20 @@ impl ports::Tasks for NetworkTasks {
         Tasks::<Runtime>::can_commit(lease, host)
     }
 
-    fn committed(lease: LeaseId) {
-        surely(|| Tasks::<Runtime>::committed(lease));
+    fn end_committed_pod(lease: LeaseId) {
+        do_or_defensive(|| Tasks::<Runtime>::end_committed_pod(lease));
     }
 
     fn is_current(lease: LeaseId) -> bool {
         Tasks::<Runtime>::is_current(lease)
     }
 
-    fn runs_on(task: TaskId, committed: &[LeaseId]) -> bool {
-        Tasks::<Runtime>::runs_on(task, committed)
+    fn has_other_pods(task: TaskId, committed: &[LeaseId]) -> bool {
+        Tasks::<Runtime>::has_other_pods(task, committed)
     }
 
-    fn end_others(task: TaskId, committed: &[LeaseId]) {
-        surely(|| Tasks::<Runtime>::end_others(task, committed));
+    fn end_other_pods(task: TaskId, committed: &[LeaseId]) {
+        do_or_defensive(|| Tasks::<Runtime>::end_other_pods(task, committed));
     }
 
     fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult {
@@ -206,30 +206,30 @@ impl ports::Tasks for NetworkTasks {
     }
 
     fn void_pod(lease: LeaseId) {
-        surely(|| Tasks::<Runtime>::void_pod(lease));
+        do_or_defensive(|| Tasks::<Runtime>::void_pod(lease));
     }
 
-    fn want_extra_pod(task: TaskId) -> DispatchResult {
-        with_storage_layer(|| Tasks::<Runtime>::want_extra_pod(task))
+    fn request_extra_pod(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::request_extra_pod(task))
     }
 
-    fn not_repeated(task: TaskId) -> DispatchResult {
-        with_storage_layer(|| Tasks::<Runtime>::not_repeated(task))
+    fn mark_reported(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::mark_reported(task))
     }
 
-    fn verified(task: TaskId) -> DispatchResult {
-        with_storage_layer(|| Tasks::<Runtime>::verified(task))
+    fn mark_verified(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::mark_verified(task))
     }
 
-    fn no_agreement(task: TaskId) -> DispatchResult {
-        with_storage_layer(|| Tasks::<Runtime>::no_agreement(task))
+    fn fail_without_agreement(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::fail_without_agreement(task))
     }
 
-    fn dispute(task: TaskId, accused: &[LeaseId]) -> DispatchResult {
-        Tasks::<Runtime>::dispute(task, accused)
+    fn mark_disputed(task: TaskId, accused: &[LeaseId]) -> DispatchResult {
+        Tasks::<Runtime>::mark_disputed(task, accused)
     }
 
-    fn resolve(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
-        with_storage_layer(|| Tasks::<Runtime>::resolve(task, accused, verdict, by_tenant))
+    fn resolve_dispute(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::resolve_dispute(task, accused, verdict, by_tenant))
     }
 }

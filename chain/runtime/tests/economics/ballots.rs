@@ -71,7 +71,7 @@ pub fn advance(matter: Matter) {
         Matter::Results(_) => None,
     };
     pallet_timestamp::Now::<Runtime>::put(until.expect("it is open") + 1);
-    assert_ok!(Verification::advance(super::world::signed(39), matter));
+    assert_ok!(Verification::advance(super::setup::signed(39), matter));
 }
 
 /// What became of the challenge that was closed last.

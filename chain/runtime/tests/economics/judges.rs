@@ -7,7 +7,7 @@ use frame_support::assert_ok;
 use gantry_primitives::{ChallengeId, DisputePhase, HostRecord, HostStatus, Matter, TaskId, TaskKind, Vote};
 use gantry_runtime::{AccountId, Hosts, Runtime, RuntimeOrigin, System, Verification, GTY};
 
-use super::{ballots::*, strategies::*, world::*};
+use super::{ballots::*, setup::*, strategies::*};
 
 /// Every verifier.
 pub const VERIFIERS: core::ops::Range<u8> = 50..74;

@@ -6,7 +6,7 @@ use gantry_primitives::{Ask, PodPlacement, TaskId, TaskKind, TaskState, UpTo, MA
 use gantry_runtime::{Hosts, Runtime, Tasks, GTY};
 use pallet_gantry_tasks::Schedulers;
 
-use super::{strategies::*, world::*};
+use super::{setup::*, strategies::*};
 
 /// The scheduler of the cheat, who is also the provider of host [`CHEAT`].
 const SCHEDULER: u8 = CHEATS[0];

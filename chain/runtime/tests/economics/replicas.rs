@@ -9,7 +9,7 @@ use gantry_primitives::{
 use gantry_runtime::{Runtime, Tasks, Verification};
 use pallet_gantry_verification::{Results, Valid};
 
-use super::{ballots::draw_committees, strategies::*, world::*};
+use super::{ballots::draw_committees, setup::*, strategies::*};
 
 const SALT: [u8; 32] = [7; 32];
 /// What honest hosts work out, and what cheats invent.

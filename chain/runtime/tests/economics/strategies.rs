@@ -8,7 +8,7 @@ use frame_support::assert_ok;
 use gantry_primitives::{EndReason, HostFailure, LeaseState, Report, TaskKind, TaskState, VerificationPolicy};
 use gantry_runtime::{Hosts, Leases, Runtime, Tasks};
 
-use super::world::*;
+use super::setup::*;
 
 pub const TENANT: u8 = 1;
 pub const HONEST: u8 = 12;

@@ -2,8 +2,8 @@
 
 use gantry_runtime::{Runtime, SLOT_DURATION_MS};
 
-use super::{actions, Deed};
-use crate::sequences::world::*;
+use super::{actions, Operation};
+use crate::sequences::chain::*;
 
 /// When something is due next, if that is later than now: the next bucket of the agenda.
 fn next_due() -> Option<u64> {
@@ -28,6 +28,6 @@ actions! {
         };
         let halted = choices.usually(false, |_| true);
         let seed = choices.usually(Some(0), |number| (number < 8).then_some(number));
-        Deed::Block(Pass { ms: ms.div_ceil(SLOT_DURATION_MS) * SLOT_DURATION_MS, silent, halted, seed })
+        Operation::Block(NextBlock { ms: ms.div_ceil(SLOT_DURATION_MS) * SLOT_DURATION_MS, silent, halted, seed })
     };
 }

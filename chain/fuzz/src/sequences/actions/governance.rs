@@ -4,7 +4,7 @@ use gantry_runtime::{Runtime, RuntimeCall, GTY};
 use sp_keyring::Sr25519Keyring;
 
 use super::{actions, call};
-use crate::sequences::{subjects::*, world::*};
+use crate::sequences::{chain::*, subjects::*};
 
 type BillingCall = pallet_gantry_billing::Call<Runtime>;
 type GovernanceCall = pallet_gantry_governance::Call<Runtime>;

@@ -5,7 +5,7 @@ use gantry_runtime::{Hosts, Runtime, GTY};
 use pallet_gantry_hosts::{Call, CurrentParams};
 
 use super::{actions, call};
-use crate::sequences::{arguments::*, subjects::*, world::*};
+use crate::sequences::{arguments::*, chain::*, subjects::*};
 
 type HostsCall = Call<Runtime>;
 

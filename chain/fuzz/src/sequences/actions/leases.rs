@@ -5,7 +5,7 @@ use gantry_runtime::{Runtime, GTY};
 use pallet_gantry_leases::{Call, CurrentParams};
 
 use super::{actions, call};
-use crate::sequences::{subjects::*, world::*};
+use crate::sequences::{chain::*, subjects::*};
 
 type LeasesCall = Call<Runtime>;
 

@@ -13,17 +13,17 @@ use std::sync::LazyLock;
 use gantry_runtime::{AccountId, RuntimeCall, RuntimeOrigin};
 
 use super::{
+    chain::NextBlock,
     choices::Choices,
     subjects::{by, Found},
-    world::Pass,
 };
 
 /// What a step does.
-pub enum Deed {
+pub enum Operation {
     /// A call, and who makes it.
     Call(Box<RuntimeCall>, RuntimeOrigin),
     /// The next block.
-    Block(Pass),
+    Block(NextBlock),
 }
 
 /// One line of the table.
@@ -34,7 +34,7 @@ pub struct Action {
     /// How often mutations insert it, against the others.
     pub weight: u32,
     /// Makes one.
-    pub make: fn(&mut Choices) -> Deed,
+    pub make: fn(&mut Choices) -> Operation,
 }
 
 /// Every action. Inputs in bytes name an action by its place, those in text by its name.
@@ -51,8 +51,8 @@ macro_rules! actions {
 }
 use actions;
 
-fn call(call: impl Into<RuntimeCall>, origin: RuntimeOrigin) -> Deed {
-    Deed::Call(Box::new(call.into()), origin)
+fn call(call: impl Into<RuntimeCall>, origin: RuntimeOrigin) -> Operation {
+    Operation::Call(Box::new(call.into()), origin)
 }
 
 fn signed_by(who: AccountId) -> RuntimeOrigin {

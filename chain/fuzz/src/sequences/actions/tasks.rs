@@ -5,7 +5,7 @@ use gantry_runtime::{Hosts, Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_tasks::{Call, CurrentParams};
 
 use super::{actions, call, host_of, signed_by};
-use crate::sequences::{arguments::*, choices::Choices, subjects::*, world::*};
+use crate::sequences::{arguments::*, chain::*, choices::Choices, subjects::*};
 
 type TasksCall = Call<Runtime>;
 

@@ -8,7 +8,7 @@ use gantry_runtime::{AccountId, Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_verification::{Call, Challenges, CurrentParams, Disputes, Results, Verifiers};
 
 use super::{actions, call, signed_by};
-use crate::sequences::{arguments::*, choices::Choices, subjects::*, world::*};
+use crate::sequences::{arguments::*, chain::*, choices::Choices, subjects::*};
 
 type VerificationCall = Call<Runtime>;
 

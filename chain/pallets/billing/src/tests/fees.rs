@@ -46,7 +46,7 @@ fn lease_of(scheduler: Option<u8>) -> Lease {
 fn close_lease(scheduler: Option<u8>, settler: Option<u8>) -> (Balance, Balance) {
     let mut lease = lease_of(scheduler);
     let settler = settler.map(|who| Billing::settler(account(who)));
-    let payees = Payees::of(&lease, &account(TENANT), &account(PROVIDER), settler.as_ref());
+    let payees = Payees::for_lease(&lease, &account(TENANT), &account(PROVIDER), settler.as_ref());
     let mut ledger = Coins::default();
     let closed = ledger.close(&account(TENANT), &payees, &mut lease.escrow);
     assert_ok!(ledger.commit());
@@ -59,10 +59,10 @@ fn close_lease(scheduler: Option<u8>, settler: Option<u8>) -> (Balance, Balance)
 fn scheduler_and_settler_have_shares_of_the_fee() {
     on_chain(|| {
         assert_eq!(close_lease(Some(SCHEDULER), Some(SETTLER)), (GTY / 50, GTY / 100));
-        assert_eq!(worth(&account(SCHEDULER)), GTY + GTY / 50);
-        assert_eq!(worth(&account(SETTLER)), GTY + GTY / 100);
-        assert_eq!(worth(&account(PROVIDER)), GTY + 9 * GTY / 10);
-        assert_eq!(worth(&Billing::treasury()), ED + GTY / 10 - GTY / 50 - GTY / 100);
+        assert_eq!(total_balance(&account(SCHEDULER)), GTY + GTY / 50);
+        assert_eq!(total_balance(&account(SETTLER)), GTY + GTY / 100);
+        assert_eq!(total_balance(&account(PROVIDER)), GTY + 9 * GTY / 10);
+        assert_eq!(total_balance(&Billing::treasury()), ED + GTY / 10 - GTY / 50 - GTY / 100);
         assert_eq!(close_lease(Some(SCHEDULER), Some(SCHEDULER)), (GTY / 50, GTY / 100), "one may be both");
     });
 }
@@ -75,7 +75,7 @@ fn no_party_of_a_lease_has_a_share_of_its_fee() {
             assert_eq!(close_lease(Some(party), Some(SETTLER)), (0, GTY / 100));
         }
         assert_eq!(close_lease(None, None), (0, 0), "the chain itself settles a lease that its tenant placed");
-        assert_eq!(worth(&Billing::treasury()), ED + 7 * GTY / 10 - 3 * (GTY / 50) - 3 * (GTY / 100));
+        assert_eq!(total_balance(&Billing::treasury()), ED + 7 * GTY / 10 - 3 * (GTY / 50) - 3 * (GTY / 100));
     });
 }
 
@@ -89,8 +89,8 @@ fn a_share_that_nobody_can_be_credited_with_goes_to_the_treasury() {
         let closed = ledger.close(&account(TENANT), &payees, &mut escrow);
         assert_ok!(ledger.commit());
         assert_eq!(closed, settlement(ED, ED / 10, 2 * GTY - ED));
-        assert_eq!(worth(&Billing::treasury()), ED + ED / 10);
-        assert_eq!(worth(&account(NOBODY)) + worth(&account(21)), 0);
+        assert_eq!(total_balance(&Billing::treasury()), ED + ED / 10);
+        assert_eq!(total_balance(&account(NOBODY)) + total_balance(&account(21)), 0);
     });
 }
 
@@ -101,7 +101,7 @@ fn the_fee_of_an_escrow_and_the_schedulers_share_are_those_of_its_opening() {
         let params = Params { fee_ppm: MAX_FEE_PPM / 2, scheduler_share_ppm: 0, ..CurrentParams::<Test>::get() };
         assert_ok!(Billing::set_params(RuntimeOrigin::root(), params));
         let mut escrow = lease.escrow.clone();
-        let payees = Payees::of(&lease, &account(TENANT), &account(PROVIDER), None);
+        let payees = Payees::for_lease(&lease, &account(TENANT), &account(PROVIDER), None);
         let mut ledger = Coins::default();
         let closed = ledger.close(&account(TENANT), &payees, &mut escrow);
         assert_ok!(ledger.commit());
@@ -113,18 +113,18 @@ fn the_fee_of_an_escrow_and_the_schedulers_share_are_those_of_its_opening() {
 fn payments_of_any_amount_with_any_shares_come_to_what_is_due() {
     for seed in 0..60 {
         on_chain(|| {
-            let mut dice = Dice(seed);
+            let mut rng = SplitMix64(seed);
             let anyone = [PROVIDER, NOBODY, SCHEDULER, SETTLER, 20, 21, 22];
             for step in 0..30 {
-                let scheduler = (dice.below(3) > 0).then(|| account(dice.pick(&anyone)));
-                let settler_share_ppm = dice.below(u64::from(MAX_SHARES_PPM) + 1) as u32;
+                let scheduler = (rng.below(3) > 0).then(|| account(rng.pick(&anyone)));
+                let settler_share_ppm = rng.below(u64::from(MAX_SHARES_PPM) + 1) as u32;
                 CurrentParams::<Test>::mutate(|params| {
                     (params.scheduler_share_ppm, params.settler_share_ppm) = (0, settler_share_ppm);
                 });
-                let settler = (dice.below(3) > 0).then(|| Billing::settler(account(dice.pick(&anyone))));
-                let payees = Payees { provider: account(dice.pick(&anyone)), scheduler, settler };
-                let due = any_amount(&mut dice).min(2 * GTY);
-                let (fee_ppm, scheduler_ppm) = (dice.pick(&[0, 1, 20_000, MAX_FEE_PPM]), dice.below(500_001) as u32);
+                let settler = (rng.below(3) > 0).then(|| Billing::settler(account(rng.pick(&anyone))));
+                let payees = Payees { provider: account(rng.pick(&anyone)), scheduler, settler };
+                let due = any_amount(&mut rng).min(2 * GTY);
+                let (fee_ppm, scheduler_ppm) = (rng.pick(&[0, 1, 20_000, MAX_FEE_PPM]), rng.below(500_001) as u32);
                 if !Billing::can_hold(&account(TENANT), 2 * GTY) {
                     break;
                 }

@@ -16,15 +16,19 @@ fn a_fault_costs_what_the_table_says() {
     on_chain(|| {
         online();
         let treasury = wealth(TREASURY);
-        assert_eq!(punish(Fault::FailedChallenge, 0), GTY);
+        assert_eq!(slash_for_fault(Fault::FailedChallenge, 0), GTY);
         assert_eq!((record().bond, held(PROVIDER)), (9 * GTY, 9 * GTY));
         assert_eq!(wealth(TREASURY), treasury + GTY);
         System::assert_last_event(
             Event::Slashed { host: host(HOST), fault: Fault::FailedChallenge, amount: GTY }.into(),
         );
-        assert_eq!(punish(Fault::FailedChallenge, 0), GTY, "it goes by what the bond must be, not by what is left");
-        assert_eq!(punish(Fault::LostPod, 0), 0);
-        assert_eq!(punish(Fault::LostPod, 2 * 3_600_000), 3 * GTY / 100);
+        assert_eq!(
+            slash_for_fault(Fault::FailedChallenge, 0),
+            GTY,
+            "it goes by what the bond must be, not by what is left"
+        );
+        assert_eq!(slash_for_fault(Fault::LostPod, 0), 0);
+        assert_eq!(slash_for_fault(Fault::LostPod, 2 * 3_600_000), 3 * GTY / 100);
         assert_eq!(status(), HostStatus::Online);
     });
 }
@@ -49,7 +53,7 @@ fn no_more_is_taken_than_there_is() {
         assert_eq!(charge(u128::MAX, ANYONE), 10 * GTY);
         assert_eq!((record().bond, held(PROVIDER)), (0, 0));
         assert_eq!(charge(1, ANYONE), 0);
-        assert_eq!(punish(Fault::WrongResult, 0), 0);
+        assert_eq!(slash_for_fault(Fault::WrongResult, 0), 0);
         assert_eq!(charge(0, ANYONE), 0);
     });
 }
@@ -70,7 +74,7 @@ fn a_slash_is_taken_where_all_other_coins_are_locked() {
     on_chain(|| {
         assert_ok!(register(SMALL_PROVIDER, 11, hardware(1)));
         let mut record = Hosts::host(&host(11)).expect("it is registered");
-        let taken = Hosts::punish(&host(11), &mut record, Fault::WrongResult, 0, Hosts::now());
+        let taken = Hosts::slash_for_fault(&host(11), &mut record, Fault::WrongResult, 0, Hosts::now());
         Hosts::store(&host(11), &record);
         assert_eq!(taken, BOND_PER_DEVICE * 3 / 10);
     });
@@ -117,7 +121,7 @@ fn a_fault_of_one_of_many_hosts_weighs_little_against_their_provider() {
         for number in 11..20 {
             assert_ok!(register(PROVIDER, number, hardware(2)));
         }
-        punish(Fault::FailedChallenge, 0);
+        slash_for_fault(Fault::FailedChallenge, 0);
         assert_eq!(Reputation::bond_factor_ppm(&account(PROVIDER), Hosts::now()), 1_025_000);
     });
 }

@@ -38,7 +38,7 @@ fn shares_of_a_device_are_held_by_one_tenant() {
         online();
         let of = |tenant: u8, milli: u16| {
             let mut record = record();
-            Hosts::reserve_in(
+            Hosts::allocate_in(
                 &mut record,
                 &host(HOST),
                 &pod(1, 1, milli),
@@ -73,9 +73,9 @@ fn what_is_refused_leaves_the_record_as_it_was() {
         let before = record();
         let mut record = before.clone();
         let placement = Placement { regions: vec![bytes("us")].try_into().expect("it fits"), ..Default::default() };
-        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &placement, &account(ANYONE));
+        let refused = Hosts::allocate_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &placement, &account(ANYONE));
         assert!(matches!(refused, Err(Error::<Test>::RegionNotWanted)));
-        let refused = Hosts::reserve_in(
+        let refused = Hosts::allocate_in(
             &mut record,
             &host(HOST),
             &pod(1, 2, 500),
@@ -85,8 +85,14 @@ fn what_is_refused_leaves_the_record_as_it_was() {
         );
         assert!(matches!(refused, Err(Error::<Test>::DeviceRepeated)));
         record.live_leases = u32::MAX;
-        let refused =
-            Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &Placement::default(), &account(ANYONE));
+        let refused = Hosts::allocate_in(
+            &mut record,
+            &host(HOST),
+            &pod(1, 1, 500),
+            &[0],
+            &Placement::default(),
+            &account(ANYONE),
+        );
         assert!(matches!(refused, Err(Error::<Test>::Overflow)));
         record.live_leases = 0;
         assert!(Hosts::release_in(&mut record, &pod(0, 0, 0), &[], Hosts::now()).is_err());

@@ -86,7 +86,7 @@ fn weight_that_a_free_call_did_not_use_is_given_back() {
         let who = host(HOST);
         assert_ok!(use_of_block(&who, 4 * US));
         assert_noop!(use_of_block(&who, 1), Error::<Test>::NoRoomForFreeCalls);
-        Hosts::give_back(&who, 3 * US);
+        Hosts::refund_free_weight(&who, 3 * US);
         assert_eq!(Hosts::used_weight(&who), US);
         assert_ok!(use_of_block(&who, 3 * US));
     });

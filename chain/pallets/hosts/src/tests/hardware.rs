@@ -210,7 +210,7 @@ fn changed_hardware_is_no_way_out_of_a_suspension() {
             assert_ok!(Hosts::mark_verified(&host(HOST)));
         }
         for _ in 0..2 {
-            punish(Fault::WrongResult, 0);
+            slash_for_fault(Fault::WrongResult, 0);
         }
         assert_eq!(status(), HostStatus::Suspended(SuspendReason::Slashed));
         assert_ok!(change_hardware(hardware(2)));

@@ -9,10 +9,10 @@ mod capacity;
 mod free_calls;
 mod halts;
 mod hardware;
-mod leaving;
 mod presence;
 mod random_calls;
-mod registering;
+mod registration;
+mod retirement;
 
 fn is_free(call: Call<Test>, origin: RuntimeOrigin) -> bool {
     RuntimeCall::from(call).is_feeless(&origin)

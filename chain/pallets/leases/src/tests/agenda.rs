@@ -160,14 +160,14 @@ fn what_is_refused_leaves_no_trace_and_is_tried_again() {
         advance(HOUR + BUCKET_MS);
         refuse(true);
         next_block();
-        let again_at = Leases::now() + crate::due::AGAIN_AFTER_MS;
+        let again_at = Leases::now() + crate::due_leases::RETRY_DELAY_MS;
         let failed = Event::DueFailed { lease: 1, error: DispatchError::Unavailable, again_at };
         assert_eq!(events(), [failed]);
         assert!(lease(1).state.is_live());
         next_block();
         assert_eq!(events(), [], "not in each block");
         refuse(false);
-        advance(crate::due::AGAIN_AFTER_MS + BUCKET_MS);
+        advance(crate::due_leases::RETRY_DELAY_MS + BUCKET_MS);
         next_block();
         assert!(!lease(1).state.is_live());
     });

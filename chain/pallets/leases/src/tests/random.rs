@@ -33,23 +33,23 @@ const CALLS: &[Call] = &[
 fn any_calls_in_any_order_keep_every_invariant() {
     let mut made: BTreeMap<&str, u32> = BTreeMap::new();
     for seed in 0..12 {
-        let mut dice = Dice(seed);
+        let mut rng = SplitMix64(seed);
         on_chain(|| {
             let mut opened = 0;
             for _ in 0..150 {
-                match dice.below(20) {
+                match rng.below(20) {
                     0 => {
-                        let kind = if dice.below(3) == 0 { Service } else { Rental };
-                        let unit = if dice.below(2) == 0 { Second } else { Hour };
-                        let longest = [3 * HOUR, 50 * HOUR][dice.below(2) as usize];
-                        open(opened, kind, unit, 1 + dice.below(longest));
+                        let kind = if rng.below(3) == 0 { Service } else { Rental };
+                        let unit = if rng.below(2) == 0 { Second } else { Hour };
+                        let longest = [3 * HOUR, 50 * HOUR][rng.below(2) as usize];
+                        open(opened, kind, unit, 1 + rng.below(longest));
                         opened += 1;
                     }
                     // No block begins: what is due is left to the calls.
-                    1 | 2 => advance(dice.below(3 * HOUR)),
+                    1 | 2 => advance(rng.below(3 * HOUR)),
                     3 => {
-                        let most = [1, 1, 1, 1, 1, 12 * DAY][dice.below(6) as usize];
-                        advance(dice.below(most));
+                        let most = [1, 1, 1, 1, 1, 12 * DAY][rng.below(6) as usize];
+                        advance(rng.below(most));
                         next_block();
                     }
                     4 => {
@@ -66,10 +66,10 @@ fn any_calls_in_any_order_keep_every_invariant() {
                         });
                     }
                     _ => {
-                        let (name, party, call) = &CALLS[dice.below(CALLS.len() as u64) as usize];
-                        let who = signed([TENANT, PROVIDER, NOBODY, *party, *party, *party][dice.below(6) as usize]);
-                        let lease = opened.saturating_sub(dice.below(4));
-                        let ms = [0, 1, HOUR, 3 * HOUR][dice.below(4) as usize] + dice.below(100);
+                        let (name, party, call) = &CALLS[rng.below(CALLS.len() as u64) as usize];
+                        let who = signed([TENANT, PROVIDER, NOBODY, *party, *party, *party][rng.below(6) as usize]);
+                        let lease = opened.saturating_sub(rng.below(4));
+                        let ms = [0, 1, HOUR, 3 * HOUR][rng.below(4) as usize] + rng.below(100);
                         if with_storage_layer(|| call(who, lease, ms)).is_ok() {
                             *made.entry(*name).or_default() += 1;
                         }

@@ -63,12 +63,12 @@ fn a_scheduler_cannot_place_on_its_own_host_that_is_away() {
     on_chain(|| {
         assert_ok!(register(SCHEDULER, 12, hardware()));
         let task = submit(spec());
-        let here = || vec![place(0, 12, &[0])];
-        assert_noop!(place_by(SCHEDULER, task, here()), HostsError::<Test>::HostNotOnline);
+        let on_host_12 = || vec![place(0, 12, &[0])];
+        assert_noop!(place_by(SCHEDULER, task, on_host_12()), HostsError::<Test>::HostNotOnline);
         assert_ok!(Hosts::heartbeat(host_origin(12)));
         advance(ABSENCE_LIMIT + 1);
         assert_ok!(Hosts::report_absent(signed(ANYONE), host(12)));
-        assert_noop!(place_by(SCHEDULER, task, here()), HostsError::<Test>::HostNotOnline);
+        assert_noop!(place_by(SCHEDULER, task, on_host_12()), HostsError::<Test>::HostNotOnline);
     });
 }
 
@@ -177,7 +177,7 @@ fn a_host_has_so_many_leases_and_no_more() {
 #[test]
 fn a_clock_that_jumps_makes_nobody_rich_and_stops_nothing() {
     on_chain(|| {
-        let before = worth(&account(TENANT));
+        let before = total_balance(&account(TENANT));
         let (job, job_lease) = running();
         online_host(12);
         let rental_task = submit(rental());
@@ -194,7 +194,7 @@ fn a_clock_that_jumps_makes_nobody_rich_and_stops_nothing() {
         work(DISPUTE_WINDOW);
         run_hooks();
         assert_ok!(Tasks::settle(signed(ANYONE), job));
-        assert!(before - worth(&account(TENANT)) <= 2 * RATE, "at most what was deposited");
+        assert!(before - total_balance(&account(TENANT)) <= 2 * RATE, "at most what was deposited");
     });
 }
 

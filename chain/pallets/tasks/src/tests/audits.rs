@@ -21,8 +21,8 @@ fn running_audit() -> (TaskId, LeaseId) {
 fn repeated(ms: u64) -> (TaskId, [LeaseId; 2]) {
     let (task, first) = running_audit();
     work(ms);
-    assert_ok!(Tasks::committed(first));
-    assert_ok!(Tasks::want_extra_pod(task));
+    assert_ok!(Tasks::end_committed_pod(first));
+    assert_ok!(Tasks::request_extra_pod(task));
     let second = assign(task, vec![place(1, 11, &[])])[1];
     assert_ok!(Tasks::report_started(host_origin(11), second));
     (task, [first, second])
@@ -71,7 +71,7 @@ fn the_tenant_pays_once_and_the_first_host_pays_the_other() {
         let (task, [first, second]) = repeated(60_000);
         assert_eq!(escrow(second).rate_per_hour, CPU_RATE, "no surcharge");
         work(60_000);
-        assert_ok!(Tasks::committed(second));
+        assert_ok!(Tasks::end_committed_pod(second));
         assert_ok!(Tasks::complete_pod(first, result(60_000)));
         assert_ok!(Tasks::complete_pod(second, result(60_000)));
         let (price, cost) = (escrow(first).accrued, escrow(second).accrued);
@@ -79,7 +79,7 @@ fn the_tenant_pays_once_and_the_first_host_pays_the_other() {
         let fees = Tasks::treasury_fees(task, &[first, second]);
         let alone = Tasks::treasury_fees(task, &[second]);
         assert!(alone < fees && fees < 2 * alone, "the treasury gets its fee of one price: {alone}, {fees}");
-        assert_ok!(Tasks::verified(task));
+        assert_ok!(Tasks::mark_verified(task));
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert_eq!((escrow(first).paid, escrow(second).paid), (price - cost, cost));
     });
@@ -90,12 +90,12 @@ fn where_the_first_host_is_wrong_the_others_are_paid_by_the_tenant() {
     on_chain(|| {
         let (task, [first, second]) = repeated(60_000);
         work(60_000);
-        assert_ok!(Tasks::committed(second));
+        assert_ok!(Tasks::end_committed_pod(second));
         assert_ok!(Tasks::complete_pod(first, result(60_000)));
         assert_ok!(Tasks::complete_pod(second, result(60_000)));
         let cost = escrow(second).accrued;
         assert_ok!(Tasks::void_pod(first));
-        assert_ok!(Tasks::verified(task));
+        assert_ok!(Tasks::mark_verified(task));
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert_eq!((escrow(first).paid, escrow(second).paid), (0, cost));
     });
@@ -108,8 +108,8 @@ fn who_repeats_the_work_is_of_another_provider_and_asks_for_no_more_than_the_fir
         online_host(12);
         work(1_000);
         assert_noop!(try_assign(signed(SCHEDULER), task, placed(vec![place(1, 11, &[])])), Error::<Test>::NotQueued);
-        assert_ok!(Tasks::committed(first));
-        assert_ok!(Tasks::want_extra_pod(task));
+        assert_ok!(Tasks::end_committed_pod(first));
+        assert_ok!(Tasks::request_extra_pod(task));
         let same_provider = placed(vec![place(1, 12, &[])]);
         assert_noop!(try_assign(signed(SCHEDULER), task, same_provider), Error::<Test>::ProviderRepeated);
         let dear = gantry_primitives::Ask {
@@ -127,19 +127,19 @@ fn a_result_that_nobody_repeats_is_reported_and_may_be_disputed() {
     on_chain(|| {
         let (task, first) = running_audit();
         work(60_000);
-        assert_noop!(Tasks::not_repeated(task), Error::<Test>::PodsStillRun);
-        assert_ok!(Tasks::committed(first));
-        assert_noop!(Tasks::not_repeated(task), Error::<Test>::NothingRight);
+        assert_noop!(Tasks::mark_reported(task), Error::<Test>::PodsStillRun);
+        assert_ok!(Tasks::end_committed_pod(first));
+        assert_noop!(Tasks::mark_reported(task), Error::<Test>::NothingRight);
         assert_ok!(Tasks::complete_pod(first, result(60_000)));
-        assert_ok!(Tasks::not_repeated(task));
+        assert_ok!(Tasks::mark_reported(task));
         System::assert_last_event(Event::NotRepeated { task }.into());
         assert_eq!(record(task).state, TaskState::Reported);
-        assert_ok!(Tasks::dispute(task, &[first]));
-        assert_ok!(Tasks::resolve(task, &[first], None, true));
+        assert_ok!(Tasks::mark_disputed(task, &[first]));
+        assert_ok!(Tasks::resolve_dispute(task, &[first], None, true));
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert_eq!(escrow(first).paid, FIRST_RATE / 60);
         let other = submit(gang(1));
-        assert_noop!(Tasks::not_repeated(other), Error::<Test>::NotRedundant);
+        assert_noop!(Tasks::mark_reported(other), Error::<Test>::NotRedundant);
     });
 }
 
@@ -148,9 +148,9 @@ fn a_pod_that_nobody_waits_for_is_not_wanted_any_more() {
     on_chain(|| {
         let (task, first) = running_audit();
         work(60_000);
-        assert_ok!(Tasks::committed(first));
-        assert_ok!(Tasks::want_extra_pod(task));
-        assert_ok!(Tasks::end_others(task, &[first]));
+        assert_ok!(Tasks::end_committed_pod(first));
+        assert_ok!(Tasks::request_extra_pod(task));
+        assert_ok!(Tasks::end_other_pods(task, &[first]));
         assert_eq!(record(task).pods_wanted, 1);
         assert_noop!(try_assign(signed(SCHEDULER), task, placed(vec![place(1, 11, &[])])), Error::<Test>::NotQueued);
     });
@@ -167,9 +167,9 @@ fn refusals_to_repeat_the_work_do_not_fail_the_job() {
         second = assign(task, vec![place(1, 13, &[])])[1];
         assert_ok!(Tasks::report_failed(host_origin(13), second, HostFailure::ImageUnavailable));
         assert_eq!((record(task).state, record(task).leases.len()), (TaskState::Running, 1));
-        assert_ok!(Tasks::end_others(task, &[first]));
+        assert_ok!(Tasks::end_other_pods(task, &[first]));
         assert_ok!(Tasks::complete_pod(first, result(60_000)));
-        assert_ok!(Tasks::not_repeated(task));
+        assert_ok!(Tasks::mark_reported(task));
         assert_ok!(Tasks::settle(signed(ANYONE), task).map(|_| ()).or_else(|_| {
             work(DISPUTE_WINDOW);
             Tasks::settle(signed(ANYONE), task).map(|_| ())

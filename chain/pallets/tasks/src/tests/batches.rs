@@ -175,10 +175,10 @@ fn a_batch_of_reports_is_free_where_it_is_no_longer_than_the_list_of_leases() {
 fn each_refused_report_costs_the_host_a_fine() {
     on_chain(|| {
         let (_, leases) = assigned_array(2);
-        let (bond, treasury) = (host_record(10).bond, worth(&Billing::treasury()));
+        let (bond, treasury) = (host_record(10).bond, total_balance(&Billing::treasury()));
         report_batch(10, vec![(leases[0], Report::Started), (99, Report::Started), (leases[0], Report::Started)]);
         assert_eq!(host_record(10).bond, bond - 2 * FINE);
-        assert_eq!(worth(&Billing::treasury()), treasury + 2 * FINE);
+        assert_eq!(total_balance(&Billing::treasury()), treasury + 2 * FINE);
     });
 }
 

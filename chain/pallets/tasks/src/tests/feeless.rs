@@ -44,7 +44,7 @@ fn calls_of_others_are_not_free() {
 fn a_host_without_coins_has_an_account_that_can_sign() {
     on_chain(|| {
         online_host(10);
-        assert_eq!(worth(&host(10)), 0);
+        assert_eq!(total_balance(&host(10)), 0);
         assert_eq!(System::providers(&host(10)), 1);
     });
 }

@@ -30,7 +30,7 @@ fn a_tenant_has_the_rest_of_the_dispute_window_after_a_halt() {
         advance(DISPUTE_WINDOW - 1);
         halt(ABSENCE_LIMIT + 1);
         assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::DisputeWindowOpen);
-        assert_ok!(Tasks::dispute(task, &leases_of(task)));
-        assert_ok!(Tasks::resolve(task, &leases_of(task), None, true));
+        assert_ok!(Tasks::mark_disputed(task, &leases_of(task)));
+        assert_ok!(Tasks::resolve_dispute(task, &leases_of(task), None, true));
     });
 }

@@ -1,27 +1,27 @@
-//! The lifecycle of tasks. Every test ends with the invariants of every pallet.
+//! The lifecycle of tasks. Every test ends with a check of the invariants of every pallet.
 
 mod agenda;
-mod assigning;
+mod anti_affinity;
+mod assignment;
 mod attacks;
 mod audits;
 mod batches;
-mod endings;
-mod evidence;
 mod feeless;
 mod genesis;
 mod halts;
-mod judging;
-mod layouts;
+mod migration;
 mod money;
-mod preempting;
+mod preemption;
 mod pruning;
 mod random_calls;
 mod rating;
 mod rentals;
 mod reports;
 mod schedulers;
+mod self_assignment;
 mod services;
 mod shares;
 mod storage;
-mod submitting;
-mod surviving;
+mod submission;
+mod termination;
+mod verdicts;

@@ -5,7 +5,12 @@ use crate::{mock::*, Event};
 
 /// What the people of a test have, in the order tenant, provider, other provider, treasury.
 fn purses() -> [u128; 4] {
-    [worth(&account(TENANT)), worth(&account(PROVIDER)), worth(&account(OTHER_PROVIDER)), worth(&Billing::treasury())]
+    [
+        total_balance(&account(TENANT)),
+        total_balance(&account(PROVIDER)),
+        total_balance(&account(OTHER_PROVIDER)),
+        total_balance(&Billing::treasury()),
+    ]
 }
 
 fn settle(task: u64) {
@@ -265,7 +270,7 @@ fn a_cancelled_task_pays_the_pods_that_ran() {
         work(HOUR / 2);
         assert_ok!(Tasks::cancel(signed(TENANT), task));
         assert_eq!(escrow(lease).paid, RATE / 2);
-        assert_eq!(worth(&account(TENANT)), before[0] - RATE / 2);
+        assert_eq!(total_balance(&account(TENANT)), before[0] - RATE / 2);
         let other = submit(spec());
         let pending = assign(other, vec![place(0, 10, &[1])])[0];
         work(HOUR / 2);
@@ -282,13 +287,13 @@ fn a_cancelled_task_pays_the_pods_that_ran() {
 #[test]
 fn a_pod_without_a_result_is_not_paid() {
     on_chain(|| {
-        let before = worth(&account(TENANT));
+        let before = total_balance(&account(TENANT));
         let (_, lease) = running();
         work(HOUR);
         work(REPORT_GRACE);
         assert_ok!(Tasks::expire_lease(signed(ANYONE), lease));
         assert_eq!((escrow(lease).paid, escrow(lease).fee), (0, 0));
-        assert_eq!(worth(&account(TENANT)), before);
+        assert_eq!(total_balance(&account(TENANT)), before);
     });
 }
 
@@ -304,7 +309,7 @@ fn a_provider_who_is_its_own_tenant_only_pays_the_fee() {
         work(HOUR);
         assert_ok!(Tasks::report_result(host_origin(12), lease, result(HOUR)));
         settle(task);
-        assert_eq!(worth(&account(TENANT)), before[0] - RATE / 10);
+        assert_eq!(total_balance(&account(TENANT)), before[0] - RATE / 10);
     });
 }
 
@@ -332,12 +337,12 @@ fn a_provider_who_has_left_blocks_nothing() {
         advance(HOUR);
         assert_ok!(Hosts::withdraw_bond(signed(PROVIDER), host(10)));
         assert_ok!(Balances::transfer_all(signed(PROVIDER), account(ANYONE), false));
-        assert_eq!(worth(&account(PROVIDER)), 0);
-        let before = worth(&account(TENANT));
+        assert_eq!(total_balance(&account(PROVIDER)), 0);
+        let before = total_balance(&account(TENANT));
         settle(task);
         let owed = RATE / u128::from(HOUR);
         assert_eq!(escrow(lease).paid, owed / 10, "only the fee is paid");
-        assert_eq!(worth(&account(TENANT)), before - owed / 10);
+        assert_eq!(total_balance(&account(TENANT)), before - owed / 10);
     });
 }
 
@@ -346,7 +351,7 @@ fn a_lock_on_the_tenants_coins_does_not_keep_the_provider_from_being_paid() {
     on_chain(|| {
         let (task, lease) = reported(HOUR / 2);
         use frame_support::traits::{LockableCurrency, WithdrawReasons};
-        let all = worth(&account(TENANT));
+        let all = total_balance(&account(TENANT));
         Balances::set_lock(*b"vesting!", &account(TENANT), all, WithdrawReasons::all());
         settle(task);
         assert_eq!(escrow(lease).paid, RATE / 2);

@@ -36,26 +36,26 @@ const RUNS_AT_MOST: u64 = 120;
 const STEPS: usize = 400;
 
 /// Time passes, as a rule a little; most hosts say that they are there.
-fn pass_time(dice: &mut Dice) {
-    if dice.one_in(3) {
-        advance(dice.pick(&[1, 1_000, 20_000, START_TIMEOUT + 1, DISPUTE_WINDOW]));
+fn pass_time(rng: &mut SplitMix64) {
+    if rng.one_in(3) {
+        advance(rng.pick(&[1, 1_000, 20_000, START_TIMEOUT + 1, DISPUTE_WINDOW]));
     }
-    if dice.one_in(25) {
-        advance(dice.pick(&[ABSENCE_LIMIT + 1, HOUR, HOUR, 12 * HOUR, 25 * HOUR]));
+    if rng.one_in(25) {
+        advance(rng.pick(&[ABSENCE_LIMIT + 1, HOUR, HOUR, 12 * HOUR, 25 * HOUR]));
     }
-    let silent = dice.one_in(6);
+    let silent = rng.one_in(6);
     for number in HOSTS {
         let due = Hosts::host(&host(number)).is_ok_and(|record| {
             matches!(record.status, HostStatus::Online | HostStatus::Draining)
                 && Hosts::now() >= record.last_heartbeat + HEARTBEAT_PERIOD
         });
         // The last one is not to be relied on.
-        let forgets = (silent && dice.one_in(2)) || (number + 1 == HOSTS.end && !dice.one_in(8));
+        let forgets = (silent && rng.one_in(2)) || (number + 1 == HOSTS.end && !rng.one_in(8));
         if due && !forgets {
             assert_ok!(Hosts::heartbeat(host_origin(number)));
         }
     }
-    if dice.one_in(15) {
+    if rng.one_in(15) {
         run_hooks();
     }
 }
@@ -98,19 +98,19 @@ fn step(told: &str, deed: Deed) -> bool {
 
 /// One run. Counts, by what was done, how often it succeeded.
 fn make_run(run: u64, succeeded: &mut BTreeMap<&'static str, u32>) {
-    let mut dice = Dice(run);
-    let treasury = dice.pick(&[0, ED]);
+    let mut rng = SplitMix64(run);
+    let treasury = rng.pick(&[0, ED]);
     let mut builder = ExtBuilder { treasury, ..Default::default() };
     (builder.billing.scheduler_share_ppm, builder.billing.settler_share_ppm) = (200_000, 100_000);
-    builder.leases.reclaim_notice_ms = dice.pick(&[1, START_TIMEOUT, NOTICE]);
-    builder.tasks.max_attempts = 1 + dice.below(3) as u8;
-    builder.tasks.max_refusals = 1 + dice.below(3) as u8;
-    builder.hosts.verification_required = dice.one_in(2);
+    builder.leases.reclaim_notice_ms = rng.pick(&[1, START_TIMEOUT, NOTICE]);
+    builder.tasks.max_attempts = 1 + rng.below(3) as u8;
+    builder.tasks.max_refusals = 1 + rng.below(3) as u8;
+    builder.hosts.verification_required = rng.one_in(2);
     let all: u64 = ACTIONS.iter().map(|action| action.weight).sum();
     builder.build_and_execute(|| {
         for number in HOSTS {
             let mut hardware = hardware();
-            hardware.devices[1].simulated = dice.one_in(2);
+            hardware.devices[1].simulated = rng.one_in(2);
             assert_ok!(register(provider_of(number), number, hardware));
             let _ = Hosts::verify(RuntimeOrigin::root(), host(number));
             assert_ok!(Hosts::heartbeat(host_origin(number)));
@@ -119,18 +119,18 @@ fn make_run(run: u64, succeeded: &mut BTreeMap<&'static str, u32>) {
             assert_ok!(Tasks::bond_scheduler(signed(provider)));
         }
         for number in 0..STEPS {
-            pass_time(&mut dice);
-            let mut place = dice.below(all);
+            pass_time(&mut rng);
+            let mut offset = rng.below(all);
             let action = ACTIONS
                 .iter()
                 .find(|action| {
-                    let here = place < action.weight;
-                    place = place.saturating_sub(action.weight);
-                    here
+                    let is_selected = offset < action.weight;
+                    offset = offset.saturating_sub(action.weight);
+                    is_selected
                 })
-                .expect("the place is below the sum");
+                .expect("the offset is below the sum");
             let told = format!("run {run}, step {number}, {}", action.name);
-            if step(&told, (action.make)(&mut dice)) {
+            if step(&told, (action.make)(&mut rng)) {
                 *succeeded.entry(action.name).or_default() += 1;
             }
             let complaint = std::panic::catch_unwind(check_everything);
@@ -174,10 +174,10 @@ fn random_calls_break_nothing() {
                 if run >= RUNS_AT_LEAST && begin.elapsed() >= limit && !(missing && run < RUNS_AT_MOST) {
                     break;
                 }
-                let mut here = BTreeMap::new();
-                make_run(1 + started.fetch_add(1, Ordering::Relaxed), &mut here);
+                let mut counts = BTreeMap::new();
+                make_run(1 + started.fetch_add(1, Ordering::Relaxed), &mut counts);
                 let mut all = succeeded.lock().unwrap();
-                for (name, count) in here {
+                for (name, count) in counts {
                     *all.entry(name).or_insert(0) += count;
                 }
             });

@@ -166,11 +166,11 @@ fn data_is_taken_over_by_its_tenant_on_its_host_while_it_is_there() {
         );
         let strangers = crate::NextTaskId::<Test>::get();
         assert_ok!(Tasks::submit(signed(OTHER_TENANT), next, manifest()));
-        let here = || placed(vec![place(0, 10, &[0])]);
-        assert_noop!(try_assign(signed(SCHEDULER), strangers, here()), Error::<Test>::NotTenant);
+        let on_host_10 = || placed(vec![place(0, 10, &[0])]);
+        assert_noop!(try_assign(signed(SCHEDULER), strangers, on_host_10()), Error::<Test>::NotTenant);
         assert_ok!(Leases::release_data(signed(TENANT), old));
         assert_ok!(Tasks::report(host_origin(10), old, purged()));
-        assert_noop!(try_assign(signed(SCHEDULER), task, here()), Error::<Test>::DataNotRetained);
+        assert_noop!(try_assign(signed(SCHEDULER), task, on_host_10()), Error::<Test>::DataNotRetained);
     });
 }
 
@@ -186,11 +186,11 @@ fn data_whose_retention_has_run_out_are_not_taken_over() {
             work(until - Hosts::now() - before_its_end);
             // The host may delete them from that moment, and says so afterwards.
             assert_eq!(lease(old).state, LeaseState::Retained(until));
-            let here = placed(vec![place(0, 10, &[0])]);
+            let on_host_10 = placed(vec![place(0, 10, &[0])]);
             if taken {
-                assert_ok!(try_assign(signed(SCHEDULER), task, here));
+                assert_ok!(try_assign(signed(SCHEDULER), task, on_host_10));
             } else {
-                assert_noop!(try_assign(signed(SCHEDULER), task, here), Error::<Test>::DataNotRetained);
+                assert_noop!(try_assign(signed(SCHEDULER), task, on_host_10), Error::<Test>::DataNotRetained);
             }
         });
     }

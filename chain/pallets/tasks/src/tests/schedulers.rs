@@ -8,7 +8,7 @@ use crate::{mock::*, Error, Event, LeavingScheduler, LeavingSchedulers, QueueDig
 fn a_scheduler_gets_its_bond_back_once_its_unbonding_period_is_over() {
     on_chain(|| {
         let who = account(ANYONE);
-        let before = worth(&who);
+        let before = total_balance(&who);
         assert_noop!(Tasks::unbond_scheduler(signed(ANYONE)), Error::<Test>::NotScheduler);
         assert_ok!(Tasks::bond_scheduler(signed(ANYONE)));
         assert_eq!(Tasks::scheduler_bond_held(&who), SCHEDULER_BOND);
@@ -26,7 +26,7 @@ fn a_scheduler_gets_its_bond_back_once_its_unbonding_period_is_over() {
         task_events();
         assert_ok!(Tasks::unbond_scheduler(signed(ANYONE)));
         assert_eq!(task_events(), [Event::SchedulerUnbonded { who: who.clone() }]);
-        assert_eq!((Tasks::scheduler_bond_held(&who), worth(&who)), (0, before));
+        assert_eq!((Tasks::scheduler_bond_held(&who), total_balance(&who)), (0, before));
         assert_noop!(Tasks::unbond_scheduler(signed(ANYONE)), Error::<Test>::NotScheduler);
         assert_noop!(Tasks::bond_scheduler(signed(NOBODY)), Error::<Test>::SchedulerCannotPay);
     });

@@ -25,7 +25,7 @@ fn shares(lease: LeaseId) -> (u128, u128, u128) {
 }
 
 /// A job of [`TENANT`] that ran for an hour on a host of [`PROVIDER`], assigned by `assigner` and settled by `settler`.
-fn settled_by(assigner: u8, settler: RuntimeOrigin) -> (TaskId, LeaseId) {
+fn with_settler(assigner: u8, settler: RuntimeOrigin) -> (TaskId, LeaseId) {
     let task = submit(gang(1));
     assert_ok!(try_assign(signed(assigner), task, placed(vec![place(0, 10, &[])])));
     let lease = leases_of(task)[0];
@@ -44,10 +44,10 @@ fn the_scheduler_and_the_settler_of_a_lease_have_shares_of_its_fee() {
     with_shares(|| {
         online_host(10);
         let [scheduler, anyone, treasury] = [account(SCHEDULER), account(ANYONE), Billing::treasury()];
-        let before = [worth(&scheduler), worth(&anyone), worth(&treasury)];
-        let (_, lease) = settled_by(SCHEDULER, signed(ANYONE));
+        let before = [total_balance(&scheduler), total_balance(&anyone), total_balance(&treasury)];
+        let (_, lease) = with_settler(SCHEDULER, signed(ANYONE));
         assert_eq!(shares(lease), (FEE / 5, FEE / 10, FEE * 7 / 10));
-        let after = [worth(&scheduler), worth(&anyone), worth(&treasury)];
+        let after = [total_balance(&scheduler), total_balance(&anyone), total_balance(&treasury)];
         assert_eq!(after, [before[0] + FEE / 5, before[1] + FEE / 10, before[2] + FEE * 7 / 10]);
         let told = bill(lease);
         assert_eq!((told.fee, told.scheduler_fee, told.settler_fee), (FEE, FEE / 5, FEE / 10));
@@ -60,13 +60,13 @@ fn no_party_of_a_lease_gets_a_part_of_its_fee_back() {
     with_shares(|| {
         online_host(10);
         for party in [TENANT, PROVIDER] {
-            assert_eq!(shares(settled_by(SCHEDULER, signed(party)).1), (FEE / 5, 0, FEE * 4 / 5));
+            assert_eq!(shares(with_settler(SCHEDULER, signed(party)).1), (FEE / 5, 0, FEE * 4 / 5));
         }
-        assert_eq!(shares(settled_by(SCHEDULER, host_origin(10)).1), (FEE / 5, 0, FEE * 4 / 5));
-        assert_eq!(shares(settled_by(TENANT, signed(ANYONE)).1), (0, FEE / 10, FEE * 9 / 10));
+        assert_eq!(shares(with_settler(SCHEDULER, host_origin(10)).1), (FEE / 5, 0, FEE * 4 / 5));
+        assert_eq!(shares(with_settler(TENANT, signed(ANYONE)).1), (0, FEE / 10, FEE * 9 / 10));
         for party in [TENANT, PROVIDER] {
             assert_ok!(Tasks::bond_scheduler(signed(party)));
-            assert_eq!(shares(settled_by(party, signed(ANYONE)).1), (0, FEE / 10, FEE * 9 / 10));
+            assert_eq!(shares(with_settler(party, signed(ANYONE)).1), (0, FEE / 10, FEE * 9 / 10));
         }
     });
 }
@@ -168,13 +168,13 @@ fn governance_cannot_take_what_open_leases_earn() {
         let lease = start_on(task, &[10])[0];
         assert_eq!((escrow(lease).fee_ppm, escrow(lease).scheduler_ppm), (20_000, 200_000));
         set_billing(|params| (params.fee_ppm, params.scheduler_share_ppm) = (100_000, 0));
-        let before = worth(&account(PROVIDER));
+        let before = total_balance(&account(PROVIDER));
         work(HOUR);
         assert_ok!(Tasks::report_result(host_origin(10), lease, result(HOUR)));
         work(DISPUTE_WINDOW);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         let fee = CPU_RATE / 50;
-        assert_eq!(worth(&account(PROVIDER)), before + CPU_RATE - fee);
+        assert_eq!(total_balance(&account(PROVIDER)), before + CPU_RATE - fee);
         assert_eq!(shares(lease), (fee / 5, fee / 10, fee * 7 / 10));
         let later = submit(gang(1));
         assert_eq!(escrow(start_on(later, &[10])[0]).fee_ppm, 100_000, "a lease that is opened later has the new fee");
@@ -190,7 +190,7 @@ fn evidence_weighs_by_the_treasurys_part_of_the_fee_alone() {
         builder.billing.settler_share_ppm = settler_share_ppm;
         builder.build_and_execute(|| {
             online_host(10);
-            let (_, lease) = settled_by(SCHEDULER, signed(ANYONE));
+            let (_, lease) = with_settler(SCHEDULER, signed(ANYONE));
             let score = pallet_gantry_reputation::HostScores::<Test>::get(host(10)).expect("it is scored");
             weight = score.completed.positive;
             assert_eq!(weight, score::weight(escrow(lease).treasury_fee()));

@@ -24,9 +24,9 @@ fn kept() -> (TaskId, LeaseId, Moment) {
 
 /// What the provider gets while `deed` happens.
 fn earned(deed: impl FnOnce()) -> Balance {
-    let before = worth(&account(PROVIDER));
+    let before = total_balance(&account(PROVIDER));
     deed();
-    worth(&account(PROVIDER)) - before
+    total_balance(&account(PROVIDER)) - before
 }
 
 fn nothing_is_held(lease_id: LeaseId) {
@@ -52,11 +52,11 @@ fn a_host_that_loses_data_gets_nothing_of_what_is_held() {
     on_chain(|| {
         let (_, lease_id, begins) = kept();
         work(begins + 5 * HOUR - Hosts::now());
-        let tenant = worth(&account(TENANT));
-        let before = worth(&account(PROVIDER));
+        let tenant = total_balance(&account(TENANT));
+        let before = total_balance(&account(PROVIDER));
         assert_ok!(Tasks::report(host_origin(10), lease_id, Report::DataLost));
-        assert!(worth(&account(PROVIDER)) < before, "its bond is slashed, and it is paid nothing");
-        assert_eq!(worth(&account(TENANT)), tenant, "what was held is free again");
+        assert!(total_balance(&account(PROVIDER)) < before, "its bond is slashed, and it is paid nothing");
+        assert_eq!(total_balance(&account(TENANT)), tenant, "what was held is free again");
         nothing_is_held(lease_id);
     });
 }

@@ -82,7 +82,7 @@ fn a_copied_vote_earns_nothing_and_costs_the_copier() {
         assert_ok!(reveal(matter, &members[1], Vote::Yes));
         assert_noop!(reveal(matter, &members[2], Vote::Yes), Error::<Test>::CommitmentMismatch);
         wait_past(REVEAL);
-        assert_eq!(worth(number_of(&members[2])), COINS - ABSENCE);
+        assert_eq!(total_balance(number_of(&members[2])), COINS - ABSENCE);
     });
 }
 
@@ -148,7 +148,7 @@ fn a_provider_and_the_opener_never_judge_their_own_challenge() {
 fn opening_and_losing_on_purpose_does_not_pay() {
     on_chain(|| {
         // A provider and the members of both committees work together: what they can win is their own coins.
-        let all = || JUDGES.chain([PROVIDER]).map(worth).sum::<u128>();
+        let all = || JUDGES.chain([PROVIDER]).map(total_balance).sum::<u128>();
         let before = all();
         let (matter, first) = answered();
         vote(matter, &first, &[Some(Vote::No); 3]);
@@ -174,11 +174,11 @@ fn dust_that_cannot_be_credited_stays_where_it_is() {
         let matter = Matter::Dispute(TASK);
         let members = members(matter);
         vote(matter, &members, &[Some(Vote::No); 3]);
-        assert!(members.iter().all(|who| worth(number_of(who)) == COINS + 1));
+        assert!(members.iter().all(|who| total_balance(number_of(who)) == COINS + 1));
         wait_past(APPEAL);
         assert_eq!(task_state(), MockState::Verified);
         assert_eq!(held(TENANT, HoldReason::DisputeStake), 0);
-        assert_eq!(worth(TENANT), COINS - 3);
+        assert_eq!(total_balance(TENANT), COINS - 3);
     });
 }
 
@@ -206,7 +206,8 @@ fn a_committee_that_agrees_to_stay_away_pays_for_it() {
         wait_past(COMMIT);
         let Matter::Challenge(id) = matter else { unreachable!() };
         assert_eq!(phase(id), ChallengePhase::Waiting);
-        let lost: Vec<AccountId> = first.into_iter().filter(|who| worth(number_of(who)) == COINS - ABSENCE).collect();
+        let lost: Vec<AccountId> =
+            first.into_iter().filter(|who| total_balance(number_of(who)) == COINS - ABSENCE).collect();
         assert_eq!(lost.len(), 3);
         assert_eq!(VerifierList::<Test>::get().len(), JUDGES.len());
     });

@@ -61,7 +61,7 @@ fn a_host_without_valid_results_is_audited_and_its_result_compared() {
         committed(1);
         assert_eq!((phase(), audit()), (ResultsPhase::Committing, AuditState::Repeated { lease: lease(0) }));
         assert_eq!(probability_ppm(), 1_000_000);
-        assert!(World::get().tasks[&TASK].extra_wanted);
+        assert!(MockNetwork::get().tasks[&TASK].extra_wanted);
         assert_noop!(reveal(0, result(1)), Error::<Test>::NotRevealing);
         add_replica(1);
         assert_ok!(commit(1, result(1)));
@@ -152,7 +152,7 @@ fn who_repeats_work_wrongly_loses_what_a_replica_does() {
         repeat(2, 1);
         reveal_all([1, 2, 1]);
         assert_eq!((outcome(), punished(1)), (agreed(1), vec![Misconduct::WrongResult]));
-        let bond = World::get().hosts[&account(HOST + 1)].bond;
+        let bond = MockNetwork::get().hosts[&account(HOST + 1)].bond;
         assert_eq!(bond, 20 * GTY - DEPOSIT * Balance::from(SLASH_DEPOSITS));
     });
 }
@@ -177,7 +177,7 @@ fn where_nobody_comes_to_repeat_the_work_the_result_is_reported() {
 fn where_the_task_takes_no_other_pod_the_result_is_reported() {
     on_chain(|| {
         audited();
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").can_extend = false);
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").can_extend = false);
         assert_ok!(commit(0, result(1)));
         blocks(2);
         assert_eq!(audit(), AuditState::Single);
@@ -219,7 +219,7 @@ fn a_task_that_is_ended_before_the_draw_is_not_audited() {
         assert_ok!(commit(0, result(1)));
         let matter = gantry_primitives::Matter::Results(TASK);
         assert_noop!(Verification::advance(signed(ANYONE), matter), Error::<Test>::WaitsForSeed);
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
         blocks(2);
         assert_eq!(outcome(), Some(ResultsOutcome::Overtaken));
     });
@@ -234,7 +234,7 @@ fn other_hardware_and_a_lost_dispute_begin_the_count_anew_and_own_tasks_do_not_c
         change_host(|host| host.generation = 0);
         assert_eq!(valid(0), 7);
         replicated(2);
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").tenant = account(PROVIDER));
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").tenant = account(PROVIDER));
         super::results::tag_all([1, 1]);
         reveal_all([1, 1]);
         assert_eq!((outcome(), valid(0), valid(1)), (agreed(1), 7, 1));

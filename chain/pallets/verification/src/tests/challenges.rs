@@ -23,9 +23,9 @@ fn a_host_that_convinces_its_committee_is_attested_and_verified() {
         assert_eq!(outcome(), ChallengeOutcome::Passed);
         assert!(host().attested && host().verified && !host().suspended);
         assert!(host().punished.is_empty());
-        assert_eq!(worth(OPENER), COINS - FEE);
+        assert_eq!(total_balance(OPENER), COINS - FEE);
         for who in &members {
-            assert_eq!(worth(number_of(who)), COINS + FEE / 3);
+            assert_eq!(total_balance(number_of(who)), COINS + FEE / 3);
             assert_eq!(Verifiers::<Test>::get(who).expect("it is bonded").duties, 0);
         }
         assert_eq!(Challenges::<Test>::iter().count(), 0);
@@ -59,10 +59,10 @@ fn a_first_missed_challenge_is_noted_and_its_opener_pays_the_committee() {
         assert_eq!(outcome(), ChallengeOutcome::Missed);
         assert_eq!(missed_at(), Some(Verification::now()));
         assert!(!host().suspended && host().punished.is_empty());
-        assert_eq!((worth(PROVIDER), worth(OPENER)), (COINS, COINS - FEE));
+        assert_eq!((total_balance(PROVIDER), total_balance(OPENER)), (COINS, COINS - FEE));
         assert_eq!(held(OPENER, HoldReason::ChallengeFee), 0);
         for who in members {
-            assert_eq!(worth(number_of(&who)), COINS + FEE / 3);
+            assert_eq!(total_balance(number_of(&who)), COINS + FEE / 3);
             let record = Verifiers::<Test>::get(who).map(|VerifierRecord { bond, duties, .. }| (bond, duties));
             assert_eq!(record, Some((BOND, 0)));
         }
@@ -95,7 +95,7 @@ fn a_second_missed_challenge_within_the_period_suspends_and_punishes() {
             _ => None,
         });
         assert!(returned.eq([FEE, FEE]), "each opener pays its committee, and no confirming one");
-        assert_eq!(worth(PROVIDER), COINS);
+        assert_eq!(total_balance(PROVIDER), COINS);
         assert_eq!(missed_at(), None, "the punishment uses up the miss before");
         change_host(|host| host.suspended = false);
         pass(REST);
@@ -177,10 +177,10 @@ fn a_leased_device_is_challenged_by_its_tenant_alone() {
         assert_noop!(open(TENANT, 1, Some(lease)), Error::<Test>::NotTenantOfLease);
         assert_noop!(open(TENANT, 1, None), Error::<Test>::NotVerifierNorProvider);
         assert_ok!(open(TENANT, 0, Some(lease)));
-        assert_eq!(worth(TENANT), COINS);
+        assert_eq!(total_balance(TENANT), COINS);
         assert_eq!(held(TENANT, HoldReason::ChallengeFee), 2 * FEE);
         missed_now();
-        assert_eq!(worth(TENANT), COINS - FEE);
+        assert_eq!(total_balance(TENANT), COINS - FEE);
         assert_noop!(open(TENANT, 0, Some(lease)), Error::<Test>::ChallengedLately);
         // The turn of verifiers is not used up, and other devices of the host may be challenged.
         assert_ok!(open(OPENER, 1, None));
@@ -225,7 +225,7 @@ fn a_device_that_was_leased_after_the_answer_is_not_asked_for_again() {
         });
         vote(matter, &members, &[Some(Vote::Yes), Some(Vote::No), None]);
         assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
-        assert_eq!((worth(OPENER), host().challenged), (COINS, None));
+        assert_eq!((total_balance(OPENER), host().challenged), (COINS, None));
         assert!(!host().suspended && host().punished.is_empty());
     });
 }
@@ -305,7 +305,7 @@ fn a_challenge_is_opened_by_a_verifier_the_provider_or_root() {
         assert_noop!(open(OPENER, HOST, 0), Error::<Test>::ChallengeOpen);
         assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), account(HOST + 1), 0, None));
         assert_eq!(Challenges::<Test>::get(1).expect("it is open").fee, 0);
-        world(|world| world.hosts.get_mut(&account(HOST + 2)).expect("it exists").listed = false);
+        network(|network| network.hosts.get_mut(&account(HOST + 2)).expect("it exists").listed = false);
         assert_noop!(open(OPENER, HOST + 2, 0), Error::<Test>::HostNotListed);
     });
 }
@@ -369,9 +369,9 @@ fn a_committee_without_verdict_is_replaced_once_by_another() {
         vote(matter, &first, &[Some(Vote::Yes), Some(Vote::No), None]);
         assert_eq!(phase(matter), ChallengePhase::Waiting);
         assert_eq!(held(OPENER, HoldReason::ChallengeFee), 2 * FEE, "the fee is for those who decide");
-        assert_eq!(worth(number_of(&first[0])), COINS);
-        assert_eq!(worth(number_of(&first[2])), COINS - ABSENCE);
-        assert_eq!(worth(TREASURY), COINS + ABSENCE);
+        assert_eq!(total_balance(number_of(&first[0])), COINS);
+        assert_eq!(total_balance(number_of(&first[2])), COINS - ABSENCE);
+        assert_eq!(total_balance(TREASURY), COINS + ABSENCE);
         blocks(2);
         let Matter::Challenge(id) = matter else { unreachable!() };
         assert_noop!(commit(matter, &first[0], Vote::Yes), Error::<Test>::NotCommitting);
@@ -381,9 +381,9 @@ fn a_committee_without_verdict_is_replaced_once_by_another() {
         assert_noop!(commit(matter, &first[0], Vote::Yes), Error::<Test>::NotOnCommittee);
         wait_past(COMMIT);
         assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
-        assert_eq!(worth(OPENER), COINS, "the fee comes back");
+        assert_eq!(total_balance(OPENER), COINS, "the fee comes back");
         assert!(!host().suspended && !host().attested);
-        assert!(second.iter().all(|who| worth(number_of(who)) == COINS - ABSENCE));
+        assert!(second.iter().all(|who| total_balance(number_of(who)) == COINS - ABSENCE));
     });
 }
 
@@ -400,8 +400,8 @@ fn who_commits_and_does_not_reveal_is_absent() {
         assert_eq!(phase(matter), ChallengePhase::Revealing);
         wait_past(REVEAL);
         assert_eq!(outcome(), ChallengeOutcome::Passed);
-        assert_eq!(worth(number_of(&members[2])), COINS - ABSENCE);
-        assert_eq!(worth(number_of(&members[0])), COINS + (FEE + ABSENCE) / 2);
+        assert_eq!(total_balance(number_of(&members[2])), COINS - ABSENCE);
+        assert_eq!(total_balance(number_of(&members[0])), COINS + (FEE + ABSENCE) / 2);
     });
 }
 
@@ -415,7 +415,7 @@ fn without_enough_verifiers_a_challenge_says_nothing() {
             assert_eq!(Challenges::<Test>::contains_key(id), enough, "{verifiers} verifiers");
             if !enough {
                 assert_eq!(outcome(), ChallengeOutcome::TooFewVerifiers);
-                assert_eq!(worth(OPENER), COINS);
+                assert_eq!(total_balance(OPENER), COINS);
                 assert!(!host().suspended && !host().attested && host().challenged.is_none());
             }
         });
@@ -426,7 +426,7 @@ fn without_enough_verifiers_a_challenge_says_nothing() {
 fn a_verdict_on_hardware_that_was_changed_says_nothing() {
     on_chain(|| {
         let (matter, members) = answered();
-        world(|world| world.hosts.get_mut(&account(HOST)).expect("it exists").devices[0] = model("H100"));
+        network(|network| network.hosts.get_mut(&account(HOST)).expect("it exists").devices[0] = model("H100"));
         vote(matter, &members, &[Some(Vote::Yes); 3]);
         assert_eq!(outcome(), ChallengeOutcome::HardwareChanged);
         assert!(!host().attested && !host().verified && !host().suspended);

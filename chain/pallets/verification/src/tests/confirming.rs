@@ -32,8 +32,8 @@ fn a_first_verdict_against_a_host_has_no_consequence_for_the_host() {
         assert!(second.iter().all(|who| !first.contains(who)));
         assert_eq!(host().challenged, None, "the host has answered");
         // The first committee is paid as for a verdict for the host; its minority may be right and loses nothing.
-        assert_eq!(worth(number_of(&first[0])), COINS + FEE / 2);
-        assert_eq!(worth(number_of(&first[2])), COINS);
+        assert_eq!(total_balance(number_of(&first[0])), COINS + FEE / 2);
+        assert_eq!(total_balance(number_of(&first[2])), COINS);
         assert_eq!(held(OPENER, HoldReason::ChallengeFee), FEE);
         assert_noop!(commit(matter, &first[0], Vote::No), Error::<Test>::NotOnCommittee);
         assert_eq!(Verifiers::<Test>::get(&first[0]).expect("it is bonded").duties, 0);
@@ -48,11 +48,11 @@ fn a_confirmed_verdict_suspends_and_punishes_and_the_host_pays_the_opener_back()
         assert_eq!(outcome(), ChallengeOutcome::Failed);
         assert!(!host().attested && !host().verified && host().suspended);
         assert_eq!(host().punished, [(Misconduct::FailedChallenge, 2 * BLOCK_MS)]);
-        assert_eq!(worth(OPENER), COINS);
-        assert_eq!(worth(PROVIDER), COINS - 2 * FEE);
+        assert_eq!(total_balance(OPENER), COINS);
+        assert_eq!(total_balance(PROVIDER), COINS - 2 * FEE);
         // The majority shares fee and penalty.
-        assert_eq!(worth(number_of(&second[0])), COINS + (FEE + MINORITY) / 2);
-        assert_eq!(worth(number_of(&second[2])), COINS - MINORITY);
+        assert_eq!(total_balance(number_of(&second[0])), COINS + (FEE + MINORITY) / 2);
+        assert_eq!(total_balance(number_of(&second[2])), COINS - MINORITY);
         let (who, reason) = (second[2].clone(), PenaltyReason::Minority);
         System::assert_has_event(Event::VerifierPenalised { who, matter, reason, amount: MINORITY }.into());
     });
@@ -66,9 +66,9 @@ fn a_verdict_that_is_not_confirmed_has_no_consequence_and_costs_the_opener_both_
         vote(matter, &second, &[Some(Vote::Yes); 3]);
         assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
         assert!(host().attested && !host().suspended && host().punished.is_empty());
-        assert_eq!(worth(OPENER), COINS - 2 * FEE);
-        assert_eq!(worth(PROVIDER), COINS);
-        assert!(second.iter().all(|who| worth(number_of(who)) == COINS + FEE / 3));
+        assert_eq!(total_balance(OPENER), COINS - 2 * FEE);
+        assert_eq!(total_balance(PROVIDER), COINS);
+        assert!(second.iter().all(|who| total_balance(number_of(who)) == COINS + FEE / 3));
     });
 }
 
@@ -78,8 +78,8 @@ fn a_confirming_committee_without_a_verdict_ends_the_challenge() {
         let (_, _, second) = found_against();
         wait_past(COMMIT);
         assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
-        assert_eq!(worth(OPENER), COINS - FEE);
-        assert!(second.iter().all(|who| worth(number_of(who)) == COINS - ABSENCE));
+        assert_eq!(total_balance(OPENER), COINS - FEE);
+        assert!(second.iter().all(|who| total_balance(number_of(who)) == COINS - ABSENCE));
         assert!(!host().suspended && host().punished.is_empty());
     });
 }
@@ -156,7 +156,7 @@ fn four_bonded_accounts_cannot_suspend_a_host() {
                 vote(matter, &second, &votes(&second));
             }
             assert!(!host().suspended && host().punished.is_empty(), "block {skipped}");
-            assert_eq!(worth(PROVIDER), COINS);
+            assert_eq!(total_balance(PROVIDER), COINS);
         });
     }
     assert!(majorities > 20, "the attack is tried with a majority of the first committee: {majorities}");
@@ -174,7 +174,7 @@ fn four_accounts_that_are_the_whole_list_judge_nothing() {
         wait_past(HEARING);
         blocks(2);
         assert_eq!(task_state(), MockState::Verified, "the result stands");
-        assert_eq!(worth(TENANT), COINS);
+        assert_eq!(total_balance(TENANT), COINS);
     });
 }
 
@@ -192,6 +192,6 @@ fn verifiers_that_leave_before_the_confirmation_leave_the_host_alone() {
         vote(matter, &first, &AGAINST);
         assert_eq!(outcome(), ChallengeOutcome::TooFewVerifiers);
         assert!(!host().suspended && host().punished.is_empty());
-        assert_eq!(worth(OPENER), COINS - FEE);
+        assert_eq!(total_balance(OPENER), COINS - FEE);
     });
 }

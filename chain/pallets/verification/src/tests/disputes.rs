@@ -54,9 +54,9 @@ fn an_upheld_complaint_refunds_the_tenant_and_punishes_the_host() {
         wait_past(APPEAL);
         assert_eq!((outcome(), task_state()), (Some(DisputeOutcome::Upheld), MockState::Failed));
         assert_eq!(host().punished[0].0, Misconduct::DisputeLost);
-        assert_eq!(worth(TENANT), COINS, "the host pays the jury");
+        assert_eq!(total_balance(TENANT), COINS, "the host pays the jury");
         assert_eq!(host().bond, 20 * GTY - JURY_FEE);
-        assert!(jury.iter().all(|who| worth(number_of(who)) == COINS + JURY_FEE / 3));
+        assert!(jury.iter().all(|who| total_balance(number_of(who)) == COINS + JURY_FEE / 3));
     });
 }
 
@@ -68,11 +68,11 @@ fn a_rejected_complaint_costs_the_stake_and_verifies_the_task() {
         let jury = decide(Vote::No);
         wait_past(APPEAL);
         assert_eq!((outcome(), task_state()), (Some(DisputeOutcome::Rejected), MockState::Verified));
-        assert_eq!(worth(TENANT), COINS - STAKE);
-        assert_eq!(worth(TREASURY), COINS + STAKE - JURY_FEE);
+        assert_eq!(total_balance(TENANT), COINS - STAKE);
+        assert_eq!(total_balance(TREASURY), COINS + STAKE - JURY_FEE);
         assert!(host().punished.is_empty());
         assert!(
-            jury.iter().all(|who| worth(number_of(who)) == COINS + JURY_FEE / 3),
+            jury.iter().all(|who| total_balance(number_of(who)) == COINS + JURY_FEE / 3),
             "a jury earns the same by either verdict"
         );
     });
@@ -123,7 +123,7 @@ fn only_accused_hosts_are_punished_and_each_once() {
         assert_eq!((outcome(), task_state()), (Some(DisputeOutcome::Upheld), MockState::Verified));
         assert_eq!(host().punished.len(), 1);
         assert_eq!(host().bond, 20 * GTY - JURY_FEE);
-        let innocent = &World::get().hosts[&account(HOST + 1)];
+        let innocent = &MockNetwork::get().hosts[&account(HOST + 1)];
         assert_eq!((innocent.punished.len(), innocent.bond), (0, 20 * GTY));
         let states: Vec<_> = (100..104).map(|lease| lease_state(lease).expect("it exists")).collect();
         assert_eq!(states, [MockLease::Void, MockLease::Void, MockLease::Completed, MockLease::Completed]);
@@ -134,7 +134,7 @@ fn only_accused_hosts_are_punished_and_each_once() {
 fn who_cannot_pay_the_stake_opens_no_dispute() {
     on_chain(|| {
         reported();
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").tenant = account(NOBODY));
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").tenant = account(NOBODY));
         let open = Verification::open_dispute(signed(NOBODY), TASK, accused(&[100]), [1; 32]);
         assert_noop!(open, Error::<Test>::CannotPayStake);
     });
@@ -191,10 +191,10 @@ fn an_appeal_doubles_the_stake_and_asks_seven_others() {
         assert!(third.iter().all(|who| !first.contains(who) && !second.contains(who)));
         // The third verdict is the last, and executed at once.
         assert_eq!((outcome(), task_state()), (Some(DisputeOutcome::Upheld), MockState::Failed));
-        assert_eq!(worth(TENANT), COINS, "both its stakes and both its juries' fees come back");
-        assert_eq!(worth(PROVIDER), COINS - 4 * STAKE);
+        assert_eq!(total_balance(TENANT), COINS, "both its stakes and both its juries' fees come back");
+        assert_eq!(total_balance(PROVIDER), COINS - 4 * STAKE);
         assert_eq!(host().bond, 20 * GTY, "what the provider staked is enough");
-        let treasury = worth(TREASURY);
+        let treasury = total_balance(TREASURY);
         let dust = |members: u128| JURY_FEE % members;
         assert_eq!(treasury, COINS + 4 * STAKE - 3 * JURY_FEE + 2 * dust(7));
     });
@@ -224,10 +224,10 @@ fn no_juror_is_involved() {
         }
         next_block();
         // A verifier whose account becomes a host of the provider later.
-        world(|world| {
-            let of_provider = world.hosts[&account(HOST)].clone();
+        network(|network| {
+            let of_provider = network.hosts[&account(HOST)].clone();
             for judge in 101..120 {
-                world.hosts.insert(account(judge), of_provider.clone());
+                network.hosts.insert(account(judge), of_provider.clone());
             }
         });
         reported();
@@ -241,7 +241,7 @@ fn no_juror_is_involved() {
         assert_eq!(seen.len(), 6);
         let involved = |who: &u8| [TENANT, PROVIDER, OPENER].contains(who) || (101..120).contains(who);
         assert!(!seen.iter().any(involved), "{seen:?}");
-        world(|world| world.hosts.retain(|host, _| number_of(host) < 100));
+        network(|network| network.hosts.retain(|host, _| number_of(host) < 100));
     });
 }
 
@@ -258,9 +258,9 @@ fn juries_without_verdict_leave_the_result_as_it_is_and_the_stake_to_its_owner()
         assert_ok!(commit(MATTER, &second[0], Vote::Yes));
         wait_past(COMMIT);
         assert_eq!((outcome(), task_state()), (Some(DisputeOutcome::NoVerdict), MockState::Verified));
-        assert_eq!(worth(TENANT), COINS);
-        assert_eq!(worth(TREASURY), COINS + 3 * ABSENCE);
-        assert_eq!(worth(number_of(&second[0])), COINS, "too few committed, and it could not reveal");
+        assert_eq!(total_balance(TENANT), COINS);
+        assert_eq!(total_balance(TREASURY), COINS + 3 * ABSENCE);
+        assert_eq!(total_balance(number_of(&second[0])), COINS, "too few committed, and it could not reveal");
         assert!(host().punished.is_empty());
         assert!(first.iter().chain(&second).all(|who| Verifiers::<Test>::get(who).expect("it is bonded").duties == 0));
     });
@@ -278,8 +278,8 @@ fn an_appeal_without_verdict_leaves_the_one_before() {
         blocks(2);
         wait_past(COMMIT);
         assert_eq!((outcome(), task_state()), (Some(DisputeOutcome::Upheld), MockState::Failed));
-        assert_eq!(worth(PROVIDER), COINS - JURY_FEE, "the stake comes back; its host pays the first jury");
-        assert_eq!(worth(TENANT), COINS);
+        assert_eq!(total_balance(PROVIDER), COINS - JURY_FEE, "the stake comes back; its host pays the first jury");
+        assert_eq!(total_balance(TENANT), COINS);
     });
 }
 
@@ -295,14 +295,14 @@ fn too_few_verifiers_for_a_jury_leave_what_was_before() {
         blocks(2);
         assert_eq!(outcome(), Some(DisputeOutcome::Upheld));
         reported();
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").tenant = account(ANYONE));
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").tenant = account(ANYONE));
         for judge in 100..103 {
             assert_ok!(Verification::unbond_verifier(signed(judge)));
         }
         open(ANYONE);
         wait_past(HEARING);
         blocks(2);
-        assert_eq!((outcome(), worth(ANYONE)), (Some(DisputeOutcome::NoVerdict), COINS));
+        assert_eq!((outcome(), total_balance(ANYONE)), (Some(DisputeOutcome::NoVerdict), COINS));
     });
 }
 
@@ -312,20 +312,20 @@ fn a_step_that_cannot_be_done_changes_nothing_and_is_tried_again() {
         reported();
         open(TENANT);
         decide(Vote::No);
-        world(|world| world.broken = true);
-        let before = worth(TREASURY);
+        network(|network| network.broken = true);
+        let before = total_balance(TREASURY);
         wait_past(APPEAL);
-        assert_eq!((phase(), worth(TREASURY)), (DisputePhase::Decided, before));
+        assert_eq!((phase(), total_balance(TREASURY)), (DisputePhase::Decided, before));
         let failed = |event: &Event<Test>| matches!(event, Event::StepFailed { matter: MATTER, .. });
         assert!(events().iter().any(failed));
-        world(|world| world.broken = false);
+        network(|network| network.broken = false);
         // What falls due in the same queue meanwhile does not wait for it.
         let taken = || Ends::<Test>::get()[Queue::Appeal as usize].head;
         let before = taken();
         Verification::schedule(Queue::Appeal, Matter::Dispute(TASK + 1), Verification::now());
         blocks(2);
         assert_eq!((taken(), phase()), (before + 1, DisputePhase::Decided));
-        wait_past(crate::deadlines::RETRY_MS);
+        wait_past(crate::queues::RETRY_MS);
         assert_eq!(outcome(), Some(DisputeOutcome::Rejected));
     });
 }

@@ -19,7 +19,9 @@ fn page() -> Value {
 fn bytes(value: &Value) -> [u8; 32] {
     let text = value.as_str().expect("keys and seeds are texts");
     assert_eq!(text.len(), 64, "{text} has 32 bytes");
-    core::array::from_fn(|place| u8::from_str_radix(&text[2 * place..2 * place + 2], 16).expect("they are hexadecimal"))
+    core::array::from_fn(|position| {
+        u8::from_str_radix(&text[2 * position..2 * position + 2], 16).expect("they are hexadecimal")
+    })
 }
 
 fn list<'a>(of: &'a Value, name: &str) -> &'a [Value] {
@@ -27,7 +29,7 @@ fn list<'a>(of: &'a Value, name: &str) -> &'a [Value] {
 }
 
 fn places(of: &Value, name: &str) -> Vec<usize> {
-    list(of, name).iter().map(|place| place.as_u64().expect("places are numbers") as usize).collect()
+    list(of, name).iter().map(|position| position.as_u64().expect("places are numbers") as usize).collect()
 }
 
 #[test]
@@ -39,9 +41,14 @@ fn committees_are_drawn_as_by_a_released_node() {
     assert!(draws.len() >= 10);
     for case in draws {
         let (seed, candidates): (Seed, _) = (bytes(&case["seed"]), places(case, "candidates"));
-        let excluded: Vec<&AccountId> =
-            verifiers.iter().enumerate().filter(|(place, _)| !candidates.contains(place)).map(|(_, who)| who).collect();
-        let expected: Vec<_> = places(case, "members").into_iter().map(|place| verifiers[place].clone()).collect();
+        let excluded: Vec<&AccountId> = verifiers
+            .iter()
+            .enumerate()
+            .filter(|(position, _)| !candidates.contains(position))
+            .map(|(_, who)| who)
+            .collect();
+        let expected: Vec<_> =
+            places(case, "members").into_iter().map(|position| verifiers[position].clone()).collect();
         let drawn = draw::draw(&seed, &listed, expected.len(), ASKED_IN, &excluded, |_| false);
         assert_eq!(drawn, Some(expected), "{case}");
     }

@@ -31,9 +31,9 @@ fn quick() -> Params {
     Params { unbonding_ms: 20_000, ..params() }
 }
 
-fn anybody(dice: &mut Dice) -> AccountId {
+fn anybody(rng: &mut SplitMix64) -> AccountId {
     let people = [PROVIDER, OTHER_PROVIDER, TENANT, ANYONE, NOBODY, HOST, HOST + 1, HOST + 2, HOST + 3];
-    account(if dice.one_in(2) { 100 + dice.below(20) as u8 } else { dice.pick(&people) })
+    account(if rng.one_in(2) { 100 + rng.below(20) as u8 } else { rng.pick(&people) })
 }
 
 fn matters() -> Vec<Matter> {
@@ -43,7 +43,7 @@ fn matters() -> Vec<Matter> {
 }
 
 /// A ballot in the wanted half of its vote, as a rule.
-fn votable(dice: &mut Dice, reveals: bool) -> Option<Matter> {
+fn votable(rng: &mut SplitMix64, reveals: bool) -> Option<Matter> {
     let fits = |matter: &Matter| match matter {
         Matter::Challenge(id) => Challenges::<Test>::get(id).is_some_and(|record| {
             record.phase == if reveals { ChallengePhase::Revealing } else { ChallengePhase::Committing }
@@ -53,23 +53,23 @@ fn votable(dice: &mut Dice, reveals: bool) -> Option<Matter> {
         }),
         Matter::Results(_) => false,
     };
-    dice.pick_if_any(&matters().into_iter().filter(fits).collect::<Vec<_>>())
+    rng.pick_if_any(&matters().into_iter().filter(fits).collect::<Vec<_>>())
 }
 
-fn random_vote(dice: &mut Dice, reveals: bool) -> (Call<Test>, AccountId) {
-    let Some(matter) = votable(dice, reveals) else {
-        return (Call::commit_vote { matter: Matter::Results(0), commitment: [0; 32] }, anybody(dice));
+fn random_vote(rng: &mut SplitMix64, reveals: bool) -> (Call<Test>, AccountId) {
+    let Some(matter) = votable(rng, reveals) else {
+        return (Call::commit_vote { matter: Matter::Results(0), commitment: [0; 32] }, anybody(rng));
     };
     let ballot = ballot(matter);
     let seats: Vec<_> = ballot.seats.iter().filter(|seat| seat.commitment.is_some() == reveals).cloned().collect();
-    let member = dice.pick_if_any(&seats).map_or_else(|| anybody(dice), |seat| seat.who);
-    let who = if dice.one_in(8) { anybody(dice) } else { member };
+    let member = rng.pick_if_any(&seats).map_or_else(|| anybody(rng), |seat| seat.who);
+    let who = if rng.one_in(8) { anybody(rng) } else { member };
     // Members vote alike as a rule, by the number of the matter; some lie about what they committed to.
     let alike = if number(matter).is_multiple_of(2) { Vote::Yes } else { Vote::No };
     let lies = <[u8; 32]>::from(who.clone())[0] % 5 == 0;
     let vote = if lies && alike == Vote::Yes { Vote::No } else { alike };
     let call = match reveals {
-        true => Call::reveal_vote { matter, vote: if dice.one_in(12) { Vote::Yes } else { vote }, salt: SALT },
+        true => Call::reveal_vote { matter, vote: if rng.one_in(12) { Vote::Yes } else { vote }, salt: SALT },
         false => {
             let commitment = vote_commitment(matter, ballot.round, vote, &SALT, &who);
             Call::commit_vote { matter, commitment }
@@ -85,9 +85,9 @@ fn number(matter: Matter) -> u64 {
 }
 
 /// A lease of a task whose results are in this phase, with its host and what it works out.
-fn random_replica(dice: &mut Dice, wanted: ResultsPhase) -> (LeaseId, AccountId, u8) {
+fn random_replica(rng: &mut SplitMix64, wanted: ResultsPhase) -> (LeaseId, AccountId, u8) {
     let state = if wanted == ResultsPhase::Committing { MockLease::Running } else { MockLease::Committed };
-    let all: Vec<_> = World::get()
+    let all: Vec<_> = MockNetwork::get()
         .tasks
         .iter()
         .filter(|(task, _)| {
@@ -97,27 +97,27 @@ fn random_replica(dice: &mut Dice, wanted: ResultsPhase) -> (LeaseId, AccountId,
         .flat_map(|(_, task)| task.leases.clone())
         .filter(|(_, _, of)| *of == state)
         .collect();
-    let (lease, host, _) = dice.pick_if_any(&all).unwrap_or((1, account(HOST), MockLease::Running));
+    let (lease, host, _) = rng.pick_if_any(&all).unwrap_or((1, account(HOST), MockLease::Running));
     (lease, host, (lease % 3 / 2) as u8)
 }
 
 /// A dispute of this phase, as a rule; else any, or none.
-fn random_dispute(dice: &mut Dice, phase: DisputePhase) -> TaskId {
+fn random_dispute(rng: &mut SplitMix64, phase: DisputePhase) -> TaskId {
     let fits = |(task, record): (TaskId, DisputeRecord)| (record.phase == phase).then_some(task);
     let fitting: Vec<_> = Disputes::<Test>::iter().filter_map(fits).collect();
-    dice.pick_if_any(&fitting).filter(|_| !dice.one_in(8)).unwrap_or(1 + dice.below(30))
+    rng.pick_if_any(&fitting).filter(|_| !rng.one_in(8)).unwrap_or(1 + rng.below(30))
 }
 
-fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
-    let anyone = anybody(dice);
-    let host = account(HOST + dice.below(4) as u8);
-    let judge = account(100 + dice.below(20) as u8);
-    if dice.one_in(4) && Disputes::<Test>::iter_values().any(|record| record.phase == DisputePhase::Decided) {
+fn random_call(rng: &mut SplitMix64) -> (Call<Test>, Option<AccountId>) {
+    let anyone = anybody(rng);
+    let host = account(HOST + rng.below(4) as u8);
+    let judge = account(100 + rng.below(20) as u8);
+    if rng.one_in(4) && Disputes::<Test>::iter_values().any(|record| record.phase == DisputePhase::Decided) {
         let who = [account(TENANT), account(PROVIDER), account(OTHER_PROVIDER), anyone];
-        let task = random_dispute(dice, DisputePhase::Decided);
-        return (Call::appeal { task }, dice.pick_if_any(&who));
+        let task = random_dispute(rng, DisputePhase::Decided);
+        return (Call::appeal { task }, rng.pick_if_any(&who));
     }
-    match dice.below(100) {
+    match rng.below(100) {
         0..=3 => (Call::bond_verifier {}, Some(anyone)),
         4..=5 => (Call::unbond_verifier {}, Some(anyone)),
         6..=9 => {
@@ -125,15 +125,15 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
                 matches!(record.status, VerifierStatus::Leaving(_)).then_some(who)
             };
             let leavers: Vec<_> = Verifiers::<Test>::iter().filter_map(leaves).collect();
-            (Call::withdraw_verifier_bond {}, dice.pick_if_any(&leavers).or(Some(anyone)))
+            (Call::withdraw_verifier_bond {}, rng.pick_if_any(&leavers).or(Some(anyone)))
         }
         10..=17 => {
-            let device = dice.below(3) as u8;
-            let opener = if dice.one_in(8) { None } else { Some(if dice.one_in(4) { anyone } else { judge }) };
-            let leased = World::get().hosts[&host].leased.get(&device).cloned();
-            match leased.filter(|_| !dice.one_in(4)) {
+            let device = rng.below(3) as u8;
+            let opener = if rng.one_in(8) { None } else { Some(if rng.one_in(4) { anyone } else { judge }) };
+            let leased = MockNetwork::get().hosts[&host].leased.get(&device).cloned();
+            match leased.filter(|_| !rng.one_in(4)) {
                 Some((lease, tenant)) => {
-                    let tenant = if dice.one_in(4) { opener } else { Some(tenant) };
+                    let tenant = if rng.one_in(4) { opener } else { Some(tenant) };
                     (Call::open_challenge { host, device, lease: Some(lease) }, tenant)
                 }
                 None => (Call::open_challenge { host, device, lease: None }, opener),
@@ -141,69 +141,69 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
         }
         18..=24 => {
             let open = Challenges::<Test>::iter().collect::<Vec<_>>();
-            let (challenge, host) = dice.pick_if_any(&open).map_or((9_999, host), |(id, record)| (id, record.host));
-            let not_after = if dice.one_in(6) { Verification::now() - 1 } else { Moment::MAX };
-            (Call::answer { challenge, digest: [1; 32], not_after }, Some(if dice.one_in(6) { anyone } else { host }))
+            let (challenge, host) = rng.pick_if_any(&open).map_or((9_999, host), |(id, record)| (id, record.host));
+            let not_after = if rng.one_in(6) { Verification::now() - 1 } else { Moment::MAX };
+            (Call::answer { challenge, digest: [1; 32], not_after }, Some(if rng.one_in(6) { anyone } else { host }))
         }
         25..=44 => {
-            let (call, who) = random_vote(dice, false);
+            let (call, who) = random_vote(rng, false);
             (call, Some(who))
         }
         45..=64 => {
-            let (call, who) = random_vote(dice, true);
+            let (call, who) = random_vote(rng, true);
             (call, Some(who))
         }
         65..=71 => {
-            let (lease, host, digest) = random_replica(dice, ResultsPhase::Committing);
+            let (lease, host, digest) = random_replica(rng, ResultsPhase::Committing);
             let commitment = result_commitment(&result(digest), &SALT, &host);
             (Call::commit_result { lease, commitment }, Some(host))
         }
         72..=75 => {
-            let (lease, host, digest) = random_replica(dice, ResultsPhase::Tagging);
-            let digest = if dice.one_in(10) { 9 } else { digest };
-            let tag = result_tag(<World as crate::Tasks>::task_of(lease), &result(digest));
+            let (lease, host, digest) = random_replica(rng, ResultsPhase::Tagging);
+            let digest = if rng.one_in(10) { 9 } else { digest };
+            let tag = result_tag(<MockNetwork as crate::Tasks>::task_of(lease), &result(digest));
             (Call::tag_result { lease, tag }, Some(host))
         }
         76..=79 => {
-            let (lease, host, digest) = random_replica(dice, ResultsPhase::Revealing);
-            let digest = if dice.one_in(10) { 9 } else { digest };
+            let (lease, host, digest) = random_replica(rng, ResultsPhase::Revealing);
+            let digest = if rng.one_in(10) { 9 } else { digest };
             (Call::reveal_result { lease, result: result(digest), salt: SALT }, Some(host))
         }
         80..=83 => {
-            let reported: Vec<_> = World::get()
+            let reported: Vec<_> = MockNetwork::get()
                 .tasks
                 .into_iter()
                 .filter(|(_, task)| task.state == MockState::Reported)
                 .map(|(number, _)| number)
                 .collect();
-            let task = dice.pick_if_any(&reported).unwrap_or(9_999);
-            let opener = if dice.one_in(3) { anyone } else { account(TENANT) };
+            let task = rng.pick_if_any(&reported).unwrap_or(9_999);
+            let opener = if rng.one_in(3) { anyone } else { account(TENANT) };
             let mut leases: Vec<_> =
-                <World as crate::Tasks>::leases_of(task).into_iter().map(|(lease, _)| lease).collect();
-            if dice.one_in(3) {
+                <MockNetwork as crate::Tasks>::leases_of(task).into_iter().map(|(lease, _)| lease).collect();
+            if rng.one_in(3) {
                 leases.truncate(1);
             }
             (Call::open_dispute { task, accused: accused(&leases), evidence: [2; 32] }, Some(opener))
         }
         84..=86 => {
             let who = [account(TENANT), account(PROVIDER), anyone];
-            let task = random_dispute(dice, DisputePhase::Hearing);
-            (Call::add_evidence { task, digest: [3; 32] }, dice.pick_if_any(&who))
+            let task = random_dispute(rng, DisputePhase::Hearing);
+            (Call::add_evidence { task, digest: [3; 32] }, rng.pick_if_any(&who))
         }
         87..=98 => {
-            let matter = dice.pick_if_any(&matters()).unwrap_or(Matter::Dispute(9_999));
+            let matter = rng.pick_if_any(&matters()).unwrap_or(Matter::Dispute(9_999));
             (Call::advance { matter }, Some(anyone))
         }
         _ => {
             let sizes = [1, 3, 5, 7, 8];
-            let size = sizes[dice.below(5) as usize];
+            let size = sizes[rng.below(5) as usize];
             let params = Params {
                 committee_size: size,
-                jury_fee: dice.below(2) as u128 * JURY_FEE,
-                miss_period_ms: REST + dice.below(2) * MISS_PERIOD,
-                min_verifiers: 1 + 2 * dice.below(9) as u16,
-                replica_slash_deposits: dice.below(5) as u16,
-                audit_valid_results: dice.below(9) as u32,
+                jury_fee: rng.below(2) as u128 * JURY_FEE,
+                miss_period_ms: REST + rng.below(2) * MISS_PERIOD,
+                min_verifiers: 1 + 2 * rng.below(9) as u16,
+                replica_slash_deposits: rng.below(5) as u16,
+                audit_valid_results: rng.below(9) as u32,
                 ..quick()
             };
             (Call::set_params { params }, None)
@@ -211,71 +211,74 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
     }
 }
 
-fn votes_are_open(dice: &mut Dice) -> bool {
-    votable(dice, false).or(votable(dice, true)).is_some()
+fn votes_are_open(rng: &mut SplitMix64) -> bool {
+    votable(rng, false).or(votable(rng, true)).is_some()
 }
 
 /// What happens outside of this pallet: time, blocks, tasks and hosts.
-fn something_else(dice: &mut Dice) {
-    match dice.below(13) {
+fn something_else(rng: &mut SplitMix64) {
+    match rng.below(13) {
         0..=5 => {
-            let fresh = Some(H256(sp_io::hashing::blake2_256(&dice.roll().to_le_bytes())));
+            let fresh = Some(H256(sp_io::hashing::blake2_256(&rng.next_u64().to_le_bytes())));
             let slots = [fresh, fresh, fresh, Random::get(), None];
-            begin_block(slots[dice.below(5) as usize]);
+            begin_block(slots[rng.below(5) as usize]);
         }
         // Votes need their time; a jump in the midst of them is rare.
-        6 if votes_are_open(dice) && !dice.one_in(10) => {}
-        6 => pass(dice.below(2 * APPEAL)),
+        6 if votes_are_open(rng) && !rng.one_in(10) => {}
+        6 => pass(rng.below(2 * APPEAL)),
         7 => {
-            let number = World::get().tasks.last_key_value().map_or(1, |(number, _)| number + 1);
+            let number = MockNetwork::get().tasks.last_key_value().map_or(1, |(number, _)| number + 1);
             // What has ended is forgotten, so that the world stays small.
             let goes_on = |task: TaskId| Disputes::<Test>::contains_key(task) || Results::<Test>::contains_key(task);
             let ended = [MockState::Verified, MockState::Failed, MockState::Cancelled];
-            world(|world| world.tasks.retain(|number, task| goes_on(*number) || !ended.contains(&task.state)));
-            let audited = dice.one_in(4);
-            let replicas = (audited || dice.one_in(2)).then(|| if audited { 1 } else { 2 + dice.below(2) as u8 });
+            network(|network| network.tasks.retain(|number, task| goes_on(*number) || !ended.contains(&task.state)));
+            let audited = rng.one_in(4);
+            let replicas = (audited || rng.one_in(2)).then(|| if audited { 1 } else { 2 + rng.below(2) as u8 });
             let state = if replicas.is_some() { MockState::Running } else { MockState::Reported };
             let lease = if replicas.is_some() { MockLease::Running } else { MockLease::Completed };
             let pod = |pod: u8| (number * 100 + u64::from(pod), account(HOST + pod), lease.clone());
             let leases = (0..replicas.unwrap_or(1)).map(pod).collect();
-            world(|world| world.tasks.insert(number, MockTask { leases, audited, ..task(state, replicas) }));
+            network(|network| network.tasks.insert(number, MockTask { leases, audited, ..task(state, replicas) }));
         }
         8 => {
-            let extra: Vec<_> =
-                World::get().tasks.into_iter().filter(|(_, task)| task.extra_wanted && task.leases.len() < 4).collect();
-            if let Some((number, _)) = dice.pick_if_any(&extra) {
-                world(|world| {
-                    let task = world.tasks.get_mut(&number).expect("it exists");
+            let extra: Vec<_> = MockNetwork::get()
+                .tasks
+                .into_iter()
+                .filter(|(_, task)| task.extra_wanted && task.leases.len() < 4)
+                .collect();
+            if let Some((number, _)) = rng.pick_if_any(&extra) {
+                network(|network| {
+                    let task = network.tasks.get_mut(&number).expect("it exists");
                     let pod = task.leases.len() as u8;
                     task.leases.push((number * 100 + u64::from(pod), account(HOST + pod), MockLease::Running));
                 });
             }
         }
         9 => {
-            let numbers: Vec<_> = World::get().tasks.into_keys().collect();
-            let number = dice.pick_if_any(&numbers).unwrap_or(0);
-            world(|world| {
-                if let Some(task) = world.tasks.get_mut(&number).filter(|task| task.state == MockState::Running) {
+            let numbers: Vec<_> = MockNetwork::get().tasks.into_keys().collect();
+            let number = rng.pick_if_any(&numbers).unwrap_or(0);
+            network(|network| {
+                if let Some(task) = network.tasks.get_mut(&number).filter(|task| task.state == MockState::Running) {
                     task.state = MockState::Cancelled;
                 }
             });
         }
-        10 => world(|world| {
-            for host in world.hosts.values_mut() {
+        10 => network(|network| {
+            for host in network.hosts.values_mut() {
                 host.suspended = false;
             }
         }),
-        11 => world(|world| {
+        11 => network(|network| {
             // Leases of devices begin, but not of one that is challenged, and end.
-            let host = world.hosts.get_mut(&account(HOST + dice.below(4) as u8)).expect("it exists");
-            let device = dice.below(2) as u8;
+            let host = network.hosts.get_mut(&account(HOST + rng.below(4) as u8)).expect("it exists");
+            let device = rng.below(2) as u8;
             if host.leased.remove(&device).is_none() && host.challenged != Some(device) {
-                host.leased.insert(device, (dice.below(9), account(TENANT)));
+                host.leased.insert(device, (rng.below(9), account(TENANT)));
             }
-            host.answers = !dice.one_in(4);
-            host.generation += u32::from(dice.one_in(4));
+            host.answers = !rng.one_in(4);
+            host.generation += u32::from(rng.one_in(4));
         }),
-        _ => pass(dice.below(BLOCK_MS)),
+        _ => pass(rng.below(BLOCK_MS)),
     }
 }
 
@@ -283,12 +286,12 @@ fn something_else(dice: &mut Dice) {
 fn run(seed: u64, made: &mut BTreeMap<&'static str, u32>) {
     ExtBuilder { params: quick(), verifiers: 20 }.build().execute_with(|| {
         let issued = pallet_balances::TotalIssuance::<Test>::get();
-        let mut dice = Dice(seed);
+        let mut rng = SplitMix64(seed);
         for step in 0..STEPS {
-            if dice.one_in(3) {
-                something_else(&mut dice);
+            if rng.one_in(3) {
+                something_else(&mut rng);
             } else {
-                let (call, who) = random_call(&mut dice);
+                let (call, who) = random_call(&mut rng);
                 let origin = who.map_or(RuntimeOrigin::root(), RuntimeOrigin::signed);
                 let name = call.get_call_name();
                 let feeless = RuntimeCall::from(call.clone()).is_feeless(&origin);

@@ -60,7 +60,7 @@ pub(super) fn agreed(digest: u8) -> Option<ResultsOutcome> {
 }
 
 pub(super) fn punished(number: u8) -> Vec<Misconduct> {
-    World::get().hosts[&account(HOST + number)].punished.iter().map(|(why, _)| *why).collect()
+    MockNetwork::get().hosts[&account(HOST + number)].punished.iter().map(|(why, _)| *why).collect()
 }
 
 pub(super) fn phase() -> ResultsPhase {
@@ -108,7 +108,7 @@ fn a_third_host_decides_between_two() {
     on_chain(|| {
         replicated(2);
         tag_all([1, 2]);
-        assert!(World::get().tasks[&TASK].extra_wanted);
+        assert!(MockNetwork::get().tasks[&TASK].extra_wanted);
         assert_eq!((phase(), task_state()), (ResultsPhase::Committing, MockState::Running));
         assert_eq!(lease_state(lease(0)), Some(MockLease::Committed), "nobody is rejected yet");
         add_replica(2);
@@ -128,7 +128,7 @@ fn a_third_host_decides_between_two() {
 fn three_different_results_fail_the_task_and_punish_nobody() {
     on_chain(|| {
         replicated(3);
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").can_extend = false);
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").can_extend = false);
         tag_all([0, 1, 2]);
         assert_eq!((outcome(), task_state()), (Some(ResultsOutcome::NoAgreement), MockState::Failed));
         assert!((0..3).all(|number| punished(number).is_empty()));
@@ -230,7 +230,7 @@ fn nothing_is_compared_for_a_task_that_was_ended() {
     on_chain(|| {
         replicated(2);
         assert_ok!(commit(0, result(1)));
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
         assert_noop!(commit(1, result(1)), REFUSED);
         wait_past(RESULT_COMMIT);
         assert_eq!(outcome(), Some(ResultsOutcome::Overtaken));
@@ -243,7 +243,7 @@ fn nothing_is_revealed_for_a_task_that_was_ended() {
     on_chain(|| {
         replicated(2);
         tag_all([1, 1]);
-        world(|world| world.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
+        network(|network| network.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
         assert_noop!(reveal(0, result(1)), Error::<Test>::NotReplicated);
         wait_past(RESULT_REVEAL);
         assert_eq!(outcome(), Some(ResultsOutcome::Overtaken));

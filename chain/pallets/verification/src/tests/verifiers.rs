@@ -34,7 +34,7 @@ fn a_bond_comes_back_after_its_time() {
         pass(1);
         assert_ok!(Verification::withdraw_verifier_bond(signed(OPENER)));
         assert_eq!(held(OPENER, HoldReason::VerifierBond), 0);
-        assert_eq!(worth(OPENER), COINS);
+        assert_eq!(total_balance(OPENER), COINS);
         System::assert_has_event(Event::VerifierLeft { who: account(OPENER), bond: BOND }.into());
     });
 }
@@ -91,7 +91,7 @@ fn who_leaves_on_duty_still_answers_for_it() {
         );
         assert_eq!(held(leaver, HoldReason::VerifierBond), BOND - ABSENCE);
         assert_ok!(Verification::withdraw_verifier_bond(signed(leaver)));
-        assert_eq!(worth(leaver), COINS - ABSENCE);
+        assert_eq!(total_balance(leaver), COINS - ABSENCE);
     });
 }
 
@@ -102,7 +102,7 @@ fn who_leaves_on_duty_may_still_vote() {
         assert_ok!(Verification::unbond_verifier(by(&members[0])));
         vote(matter, &members, &[Some(Vote::Yes); 3]);
         assert_eq!(held(number_of(&members[0]), HoldReason::VerifierBond), BOND);
-        assert_eq!(worth(number_of(&members[0])), COINS + FEE / 3);
+        assert_eq!(total_balance(number_of(&members[0])), COINS + FEE / 3);
     });
 }
 

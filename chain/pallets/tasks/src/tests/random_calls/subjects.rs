@@ -9,16 +9,16 @@ use crate::mock::*;
 /// The hosts that are registered at the start; one more may come.
 pub const HOSTS: std::ops::Range<u8> = 10..16;
 
-pub fn any_account(dice: &mut Dice) -> u8 {
-    dice.pick(&[TENANT, OTHER_TENANT, PROVIDER, OTHER_PROVIDER, SCHEDULER, ANYONE, NOBODY])
+pub fn any_account(rng: &mut SplitMix64) -> u8 {
+    rng.pick(&[TENANT, OTHER_TENANT, PROVIDER, OTHER_PROVIDER, SCHEDULER, ANYONE, NOBODY])
 }
 
-pub fn anyone(dice: &mut Dice) -> RuntimeOrigin {
-    signed(any_account(dice))
+pub fn anyone(rng: &mut SplitMix64) -> RuntimeOrigin {
+    signed(any_account(rng))
 }
 
-pub fn any_host(dice: &mut Dice) -> u8 {
-    HOSTS.start + dice.below(u64::from(HOSTS.end - HOSTS.start)) as u8
+pub fn any_host(rng: &mut SplitMix64) -> u8 {
+    HOSTS.start + rng.below(u64::from(HOSTS.end - HOSTS.start)) as u8
 }
 
 fn all_tasks() -> Vec<(TaskId, TaskRecord, TaskSpec)> {
@@ -38,13 +38,13 @@ pub fn tasks_that(suit: impl Fn(&TaskRecord, &TaskSpec) -> bool) -> Vec<TaskId> 
 }
 
 /// A task that suits, with its tenant, as a rule; sometimes any number.
-pub fn task_where(dice: &mut Dice, suits: impl Fn(&TaskRecord, &TaskSpec) -> bool) -> (TaskId, RuntimeOrigin) {
+pub fn task_where(rng: &mut SplitMix64, suits: impl Fn(&TaskRecord, &TaskSpec) -> bool) -> (TaskId, RuntimeOrigin) {
     let matching: Vec<_> = all_tasks().into_iter().filter(|(_, record, spec)| suits(record, spec)).collect();
-    if matching.is_empty() || dice.one_in(12) {
-        return (dice.below(crate::NextTaskId::<Test>::get() + 1), anyone(dice));
+    if matching.is_empty() || rng.one_in(12) {
+        return (rng.below(crate::NextTaskId::<Test>::get() + 1), anyone(rng));
     }
-    let (task, record, _) = dice.pick(&matching);
-    let tenant = if dice.one_in(12) { anyone(dice) } else { RuntimeOrigin::signed(record.tenant) };
+    let (task, record, _) = rng.pick(&matching);
+    let tenant = if rng.one_in(12) { anyone(rng) } else { RuntimeOrigin::signed(record.tenant) };
     (task, tenant)
 }
 
@@ -57,7 +57,7 @@ pub struct Found {
 }
 
 /// A lease that suits, as a rule; sometimes any number and anyone.
-pub fn lease_where(dice: &mut Dice, suits: impl Fn(&Lease, &TaskRecord, &TaskSpec) -> bool) -> Found {
+pub fn lease_where(rng: &mut SplitMix64, suits: impl Fn(&Lease, &TaskRecord, &TaskSpec) -> bool) -> Found {
     let mut matching = Vec::new();
     for (task, record, spec) in all_tasks() {
         for lease in record.leases.iter().filter(|lease| suits(lease, &record, &spec)) {
@@ -66,12 +66,12 @@ pub fn lease_where(dice: &mut Dice, suits: impl Fn(&Lease, &TaskRecord, &TaskSpe
             matching.push((id, record.tenant.clone(), lease.host.clone(), provider));
         }
     }
-    if matching.is_empty() || dice.one_in(12) {
-        let any = dice.below(crate::NextTaskId::<Test>::get() + 1);
-        let id = lease_id(any, dice.below(3) as u8, dice.below(3) as u16);
-        return Found { id, tenant: anyone(dice), host: host_origin(any_host(dice)), provider: anyone(dice) };
+    if matching.is_empty() || rng.one_in(12) {
+        let any = rng.below(crate::NextTaskId::<Test>::get() + 1);
+        let id = lease_id(any, rng.below(3) as u8, rng.below(3) as u16);
+        return Found { id, tenant: anyone(rng), host: host_origin(any_host(rng)), provider: anyone(rng) };
     }
-    let (id, tenant, host, provider) = dice.pick(&matching);
+    let (id, tenant, host, provider) = rng.pick(&matching);
     Found {
         id,
         tenant: RuntimeOrigin::signed(tenant),
@@ -80,25 +80,25 @@ pub fn lease_where(dice: &mut Dice, suits: impl Fn(&Lease, &TaskRecord, &TaskSpe
     }
 }
 
-pub fn task_to_assign(dice: &mut Dice) -> TaskId {
-    let tag = dice.pick(&[IndexTag::Queued, IndexTag::Queued, IndexTag::Short]);
+pub fn task_to_assign(rng: &mut SplitMix64) -> TaskId {
+    let tag = rng.pick(&[IndexTag::Queued, IndexTag::Queued, IndexTag::Short]);
     let listed = Tasks::tasks_in(tag, 0, 256);
     if listed.is_empty() {
-        return dice.below(crate::NextTaskId::<Test>::get() + 1);
+        return rng.below(crate::NextTaskId::<Test>::get() + 1);
     }
-    dice.pick(&listed)
+    rng.pick(&listed)
 }
 
-pub fn any_lease(dice: &mut Dice, state: fn(&LeaseState) -> bool) -> Found {
-    lease_where(dice, |lease, _, _| state(&lease.state))
+pub fn any_lease(rng: &mut SplitMix64, state: fn(&LeaseState) -> bool) -> Found {
+    lease_where(rng, |lease, _, _| state(&lease.state))
 }
 
-pub fn rental_lease(dice: &mut Dice, state: fn(&LeaseState) -> bool) -> Found {
-    lease_where(dice, |lease, _, spec| spec.kind == TaskKind::Rental && state(&lease.state))
+pub fn rental_lease(rng: &mut SplitMix64, state: fn(&LeaseState) -> bool) -> Found {
+    lease_where(rng, |lease, _, spec| spec.kind == TaskKind::Rental && state(&lease.state))
 }
 
-pub fn long_lease(dice: &mut Dice, state: fn(&LeaseState) -> bool) -> Found {
-    lease_where(dice, |lease, _, spec| spec.kind != TaskKind::Job && state(&lease.state))
+pub fn long_lease(rng: &mut SplitMix64, state: fn(&LeaseState) -> bool) -> Found {
+    lease_where(rng, |lease, _, spec| spec.kind != TaskKind::Job && state(&lease.state))
 }
 
 pub fn is_pending(state: &LeaseState) -> bool {
@@ -122,17 +122,17 @@ pub fn is_live(state: &LeaseState) -> bool {
 }
 
 /// A host that suits, as a rule; sometimes any.
-pub fn host_where(dice: &mut Dice, suits: impl Fn(&HostRecord) -> bool) -> u8 {
+pub fn host_where(rng: &mut SplitMix64, suits: impl Fn(&HostRecord) -> bool) -> u8 {
     let matching: Vec<_> = HOSTS.filter(|number| Hosts::host(&host(*number)).is_ok_and(|host| suits(&host))).collect();
-    if matching.is_empty() || dice.one_in(12) {
-        return any_host(dice);
+    if matching.is_empty() || rng.one_in(12) {
+        return any_host(rng);
     }
-    dice.pick(&matching)
+    rng.pick(&matching)
 }
 
 /// A host that suits and its provider, as a rule; sometimes anyone.
-pub fn host_and_provider(dice: &mut Dice, suits: impl Fn(&HostRecord) -> bool) -> (HostId, RuntimeOrigin) {
-    let number = host_where(dice, suits);
-    let provider = if dice.one_in(8) { anyone(dice) } else { signed(provider_of(number)) };
+pub fn host_and_provider(rng: &mut SplitMix64, suits: impl Fn(&HostRecord) -> bool) -> (HostId, RuntimeOrigin) {
+    let number = host_where(rng, suits);
+    let provider = if rng.one_in(8) { anyone(rng) } else { signed(provider_of(number)) };
     (host(number), provider)
 }

@@ -246,6 +246,8 @@ def _login_text(login: RegistryLogin) -> str:
 def _pods_text(manifest: Manifest) -> str:
     if manifest.verification == "redundant":
         return f"{manifest.pods} replicas on hosts of different providers"
+    if manifest.verification == "audit":
+        return "1, and another one on a host of another provider if the chain draws an audit"
     return str(manifest.pods) if manifest.pods == manifest.pods_min else f"{manifest.pods_min} to {manifest.pods}"
 
 
@@ -266,6 +268,8 @@ def _verification_text(manifest: Manifest) -> str | None:
         return None
     if manifest.verification == "redundant":
         return "the results of the replicas are compared; another one decides if they differ; wrong ones are not paid"
+    if manifest.verification == "audit":
+        return "the chain draws if another host repeats the job; if not, you accept the result, or the window passes"
     if manifest.verification == "deterministic":
         return "you accept the result, or the dispute window passes; in a dispute, jurors may execute the job again"
     return "you accept the result, or the dispute window passes"

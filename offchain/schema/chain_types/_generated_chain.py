@@ -124,6 +124,65 @@ class Attempt:
         return {"host": self.host, "provider": self.provider, "refused": self.refused}
 
 
+class AuditState:
+    """gantry_primitives::types::verification::AuditState.
+
+    One of `AuditStateNotDrawn`, `AuditStateAwaited`, `AuditStateRepeated`, `AuditStateSingle`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> AuditState:
+        tag, payload = _variant(plain)
+        return _AUDIT_STATE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateNotDrawn(AuditState):
+    """AuditState: NotDrawn."""
+
+    tag: ClassVar[str] = "NotDrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateAwaited(AuditState):
+    """AuditState: Awaited."""
+
+    tag: ClassVar[str] = "Awaited"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateRepeated(AuditState):
+    """AuditState: Repeated."""
+
+    tag: ClassVar[str] = "Repeated"
+    lease: int
+
+    def encode(self) -> Any:
+        return {"Repeated": {"lease": self.lease}}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateSingle(AuditState):
+    """AuditState: Single."""
+
+    tag: ClassVar[str] = "Single"
+
+
+_AUDIT_STATE: Final[dict[str, Callable[[Any], AuditState]]] = {
+    "NotDrawn": lambda _: AuditStateNotDrawn(),
+    "Awaited": lambda _: AuditStateAwaited(),
+    "Repeated": lambda p: AuditStateRepeated(lease=p["lease"]),
+    "Single": lambda _: AuditStateSingle(),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Ballot:
     """gantry_primitives::types::verification::Ballot."""
@@ -1937,6 +1996,7 @@ class Replica:
     lease: int
     host: AccountId
     commitment: bytes
+    tag: bytes | None
     result: PodResult | None
 
     @classmethod
@@ -1945,6 +2005,7 @@ class Replica:
             lease=plain["lease"],
             host=plain["host"],
             commitment=plain["commitment"],
+            tag=plain["tag"],
             result=None if plain["result"] is None else PodResult.decode(plain["result"]),
         )
 
@@ -1953,6 +2014,7 @@ class Replica:
             "lease": self.lease,
             "host": self.host,
             "commitment": self.commitment,
+            "tag": self.tag,
             "result": None if self.result is None else self.result.encode(),
         }
 
@@ -2142,7 +2204,8 @@ class Resources:
 class ResultsOutcome:
     """gantry_primitives::types::verification::ResultsOutcome.
 
-    One of `ResultsOutcomeAgreed`, `ResultsOutcomeNoAgreement`, `ResultsOutcomeOvertaken`.
+    One of `ResultsOutcomeAgreed`, `ResultsOutcomeNoAgreement`, `ResultsOutcomeOvertaken`,
+    `ResultsOutcomeNotRepeated`.
     """
 
     __slots__ = ()
@@ -2184,10 +2247,18 @@ class ResultsOutcomeOvertaken(ResultsOutcome):
     tag: ClassVar[str] = "Overtaken"
 
 
+@dataclass(frozen=True, slots=True)
+class ResultsOutcomeNotRepeated(ResultsOutcome):
+    """ResultsOutcome: NotRepeated."""
+
+    tag: ClassVar[str] = "NotRepeated"
+
+
 _RESULTS_OUTCOME: Final[dict[str, Callable[[Any], ResultsOutcome]]] = {
     "Agreed": lambda p: ResultsOutcomeAgreed(digest=p["digest"], exit_code=p["exit_code"]),
     "NoAgreement": lambda _: ResultsOutcomeNoAgreement(),
     "Overtaken": lambda _: ResultsOutcomeOvertaken(),
+    "NotRepeated": lambda _: ResultsOutcomeNotRepeated(),
 }
 
 
@@ -2197,6 +2268,8 @@ class ResultsPhase(StrEnum):
     COMMITTING = "Committing"
     REVEALING = "Revealing"
     CLOSED = "Closed"
+    TAGGING = "Tagging"
+    DRAWING = "Drawing"
 
     @classmethod
     def decode(cls, plain: Any) -> ResultsPhase:
@@ -2212,6 +2285,7 @@ class ResultsRecord:
     opened_at: int
     wanted: int
     extended: bool
+    audit: AuditState
     replicas: tuple[Replica, ...]
 
     @classmethod
@@ -2222,6 +2296,7 @@ class ResultsRecord:
             opened_at=plain["opened_at"],
             wanted=plain["wanted"],
             extended=plain["extended"],
+            audit=AuditState.decode(plain["audit"]),
             replicas=tuple(Replica.decode(i0) for i0 in plain["replicas"]),
         )
 
@@ -2232,6 +2307,7 @@ class ResultsRecord:
             "opened_at": self.opened_at,
             "wanted": self.wanted,
             "extended": self.extended,
+            "audit": self.audit.encode(),
             "replicas": [i0.encode() for i0 in self.replicas],
         }
 
@@ -2656,6 +2732,7 @@ class TasksParams:
     evidence_ms: int
     offer_known_ms: int
     deposit_per_pod: int
+    audit_surcharge_ppm: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2683,6 +2760,7 @@ class TasksParams:
             evidence_ms=plain["evidence_ms"],
             offer_known_ms=plain["offer_known_ms"],
             deposit_per_pod=plain["deposit_per_pod"],
+            audit_surcharge_ppm=plain["audit_surcharge_ppm"],
         )
 
     def encode(self) -> Any:
@@ -2710,6 +2788,7 @@ class TasksParams:
             "evidence_ms": self.evidence_ms,
             "offer_known_ms": self.offer_known_ms,
             "deposit_per_pod": self.deposit_per_pod,
+            "audit_surcharge_ppm": self.audit_surcharge_ppm,
         }
 
 
@@ -2814,6 +2893,21 @@ class VerificationHoldReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ValidResults:
+    """gantry_primitives::types::verification::ValidResults."""
+
+    generation: int
+    count: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> ValidResults:
+        return cls(generation=plain["generation"], count=plain["count"])
+
+    def encode(self) -> Any:
+        return {"generation": self.generation, "count": self.count}
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationParams:
     """pallet_gantry_verification::types::Params."""
 
@@ -2839,6 +2933,12 @@ class VerificationParams:
     appeal_ms: int
     miss_period_ms: int
     min_verifiers: int
+    replica_slash_deposits: int
+    slash_to_tenant_ppm: int
+    slash_to_hosts_ppm: int
+    audit_valid_results: int
+    audit_min_ppm: int
+    audit_slash_deposits: int
 
     @classmethod
     def decode(cls, plain: Any) -> VerificationParams:
@@ -2865,6 +2965,12 @@ class VerificationParams:
             appeal_ms=plain["appeal_ms"],
             miss_period_ms=plain["miss_period_ms"],
             min_verifiers=plain["min_verifiers"],
+            replica_slash_deposits=plain["replica_slash_deposits"],
+            slash_to_tenant_ppm=plain["slash_to_tenant_ppm"],
+            slash_to_hosts_ppm=plain["slash_to_hosts_ppm"],
+            audit_valid_results=plain["audit_valid_results"],
+            audit_min_ppm=plain["audit_min_ppm"],
+            audit_slash_deposits=plain["audit_slash_deposits"],
         )
 
     def encode(self) -> Any:
@@ -2891,13 +2997,19 @@ class VerificationParams:
             "appeal_ms": self.appeal_ms,
             "miss_period_ms": self.miss_period_ms,
             "min_verifiers": self.min_verifiers,
+            "replica_slash_deposits": self.replica_slash_deposits,
+            "slash_to_tenant_ppm": self.slash_to_tenant_ppm,
+            "slash_to_hosts_ppm": self.slash_to_hosts_ppm,
+            "audit_valid_results": self.audit_valid_results,
+            "audit_min_ppm": self.audit_min_ppm,
+            "audit_slash_deposits": self.audit_slash_deposits,
         }
 
 
 class VerificationPolicy:
     """gantry_primitives::types::tasks::VerificationPolicy.
 
-    One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`.
+    One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`, `VerificationPolicyAudit`.
     """
 
     __slots__ = ()
@@ -2931,9 +3043,17 @@ class VerificationPolicyRedundant(VerificationPolicy):
         return {"Redundant": {"replicas": self.replicas}}
 
 
+@dataclass(frozen=True, slots=True)
+class VerificationPolicyAudit(VerificationPolicy):
+    """VerificationPolicy: Audit."""
+
+    tag: ClassVar[str] = "Audit"
+
+
 _VERIFICATION_POLICY: Final[dict[str, Callable[[Any], VerificationPolicy]]] = {
     "Acceptance": lambda _: VerificationPolicyAcceptance(),
     "Redundant": lambda p: VerificationPolicyRedundant(replicas=p["replicas"]),
+    "Audit": lambda _: VerificationPolicyAudit(),
 }
 
 
@@ -3482,6 +3602,11 @@ class calls:
         return Call("Verification", "commit_result", {"lease": lease, "commitment": commitment})
 
     @staticmethod
+    def verification_tag_result(*, lease: int, tag: bytes) -> Call:
+        """The calling host shows the tag of the result that it is bound to. Free of charge when valid."""
+        return Call("Verification", "tag_result", {"lease": lease, "tag": tag})
+
+    @staticmethod
     def verification_reveal_result(*, lease: int, result: PodResult, salt: bytes) -> Call:
         """The calling host shows the result that it is bound to. Free of charge when valid."""
         return Call("Verification", "reveal_result", {"lease": lease, "result": result.encode(), "salt": salt})
@@ -3704,6 +3829,13 @@ class storage:
         ResultsRecord.decode,
     )
     """The tasks whose results are being compared."""
+
+    verification_valid: Final[StorageItem[ValidResults]] = StorageItem(
+        "Verification",
+        "Valid",
+        ValidResults.decode,
+    )
+    """How many results of each host were valid, one after the other."""
 
     verification_disputes: Final[StorageItem[DisputeRecord]] = StorageItem(
         "Verification",

@@ -26,7 +26,7 @@ from offchain.services.host_trust import (
     read_host_trust,
     read_trust_history,
 )
-from offchain.services.record_views import score_text
+from offchain.services.host_views import score_text
 
 _PARTS: Final = {
     "completed": "leases that it completed, or gave up",

@@ -10,7 +10,7 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say
 from offchain.cli.tenant.follow import TaskOutcome
 from offchain.schema.manifest.values import format_amount
-from offchain.services.record_views import score_text
+from offchain.services.host_views import score_text
 from offchain.services.replica_verdicts import VERDICT_TEXTS
 
 EXIT_PROGRAM_FAILED = 3

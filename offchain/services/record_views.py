@@ -19,7 +19,7 @@ from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STA
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
 from offchain.services.event_text import state_phrase, state_text
-from offchain.services.replica_verdicts import ReplicaVerdict, verdict_of
+from offchain.services.replica_verdicts import ReplicaVerdict, task_verdict_of
 
 _OF_TASK = (ReplicaVerdict.AGREED, ReplicaVerdict.NOT_REPEATED, None)
 _SIGNALLED = 128
@@ -312,5 +312,5 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, spec: gen.TaskS
         reason_text=sentence(ended) if was_given_up else None,
         memory_mib=spec.resources.memory_mib,
         kept_until=record.state.value if isinstance(record.state, gen.LeaseStateRetained) else None,
-        verdict=verdict_of(lease.task.record, spec, record),
+        verdict=task_verdict_of(lease.task.record, spec, record),
     )

@@ -42,31 +42,40 @@ _AGREED_STATES: Final = ("Verified", "Settled")
 _COMPARING_STATES: Final = ("Queued", "Assigned", "Running")
 
 
-def verdict_of(task: gen.TaskRecord, spec: gen.TaskSpec, lease: gen.Lease) -> ReplicaVerdict | None:
+def task_verdict_of(task: gen.TaskRecord, spec: gen.TaskSpec, lease: gen.Lease) -> ReplicaVerdict | None:
     """Return the verdict on the result of a lease; None if results of the task are not compared."""
     if not is_compared(spec):
         return None
-    return _verdict(task.state, lease, is_single=is_audited(spec) and _has_one_result(task))
+    return verdict_of(task.state, lease, is_single=is_audited(spec) and _has_one_result(task))
 
 
 def _has_one_result(task: gen.TaskRecord) -> bool:
-    """Whether no other host has repeated the work, and none will: at least two results agree where one has."""
+    """Whether no other host has repeated the work, and none will: where one has, at least two results agree."""
     is_over = task.state.tag not in _COMPARING_STATES
     return is_over and sum(lease.result is not None for lease in task.leases) == 1
 
 
-def _verdict(task: gen.TaskState, lease: gen.Lease, *, is_single: bool) -> ReplicaVerdict:
+def verdict_of(task: gen.TaskState, lease: gen.Lease, *, is_single: bool = False) -> ReplicaVerdict:
+    """Return the verdict on the result of a lease in a task of this state.
+
+    `is_single`: it is the only result of an audited job, whose work is not repeated.
+    """
     if not isinstance(lease.state, gen.LeaseStateEnded):
         return ReplicaVerdict.RUNNING
-    reason, has_result = lease.state.value.tag, lease.result is not None
     if isinstance(task, gen.TaskStateFailed) and task.value is gen.FailReason.NO_AGREEMENT:
         return ReplicaVerdict.NO_AGREEMENT
-    if is_single and has_result:
-        return ReplicaVerdict.DISPUTE_LOST if reason == "DisputeLost" else ReplicaVerdict.NOT_REPEATED
+    reason, has_result = lease.state.value.tag, lease.result is not None
     if reason == "DisputeLost":
-        return ReplicaVerdict.WRONG if has_result else ReplicaVerdict.NOT_REVEALED
+        wrong = ReplicaVerdict.DISPUTE_LOST if is_single else ReplicaVerdict.WRONG
+        return wrong if has_result else ReplicaVerdict.NOT_REVEALED
     if reason != "Completed":
         return ReplicaVerdict.NOT_NEEDED
     if not has_result:
         return ReplicaVerdict.COMMITTED
+    return _of_result(task, is_single=is_single)
+
+
+def _of_result(task: gen.TaskState, *, is_single: bool) -> ReplicaVerdict:
+    if is_single:
+        return ReplicaVerdict.NOT_REPEATED
     return ReplicaVerdict.AGREED if task.tag in _AGREED_STATES else ReplicaVerdict.REVEALED

@@ -201,6 +201,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "placement": {"allow_simulated": manifest.placement.allow_simulated, **network},
         "inputs": inputs,
         "survival": manifest.survival,
+        **({"verification": "audit"} if manifest.verification == "audit" else {}),
     }
     if manifest.gpus.milli < types.WHOLE_GPU:
         gantry["gpu"] = {"share": f"{manifest.gpus.milli // 10}%"}
@@ -210,8 +211,6 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         gantry["verification"] = {"replicas": manifest.pods}
     else:
         gantry["pods"] = manifest.pods
-    if manifest.verification == "audit":
-        gantry["verification"] = "audit"
     if manifest.scaling is not None:
         scaling = manifest.scaling
         gantry["scaling"] = {"stabilisation": f"{scaling.stabilisation_ms}ms"}

@@ -113,8 +113,8 @@ class PodRequest:
     def __post_init__(self) -> None:
         """Compute the hash once: requests are keys of caches."""
         rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over, self.manifest
-        rest += self.refused_by, self.layout, self.beside, self.shape.account, self.surcharge_ppm
-        object.__setattr__(self, "_hash", hash(rest))
+        more = self.refused_by, self.layout, self.beside, self.shape.account, self.surcharge_ppm
+        object.__setattr__(self, "_hash", hash((*rest, *more)))
 
     def __hash__(self) -> int:
         return self._hash

@@ -78,9 +78,7 @@ async def report_at(
         lease = await chain.lease(spec.data_from)
         data = None if lease is None else RetainedData(lease.record.host, lease.task.spec.resources.disk_gib)
     surcharge_ppm = (await chain.params("Tasks")).audit_surcharge_ppm if is_audited(spec) else 0
-    task = task_of_spec(
-        spec, tenant, now_ms=snapshot.now_ms, takes_over=data, audit_surcharge_ppm=surcharge_ppm
-    )
+    task = task_of_spec(spec, tenant, now_ms=snapshot.now_ms, takes_over=data, audit_surcharge_ppm=surcharge_ppm)
     return _report(snapshot, task, queues)
 
 

@@ -245,11 +245,16 @@ class StartNotes:
 
 
 async def _follow_log(chain: ChainPort, number: int, signer: Signer, show: Callable[[bytes], None]) -> None:
-    """Pass the log of the task's first pod to `show` as it comes, run by run, until the task is final."""
+    """Pass the log of the task's first pod to `show` as it comes, run by run, until the task is final.
+
+    Hosts show the log of an audited job only when its result is revealed, or the task is over.
+    """
     shown: int | None = None
     async for _ in chain.best():
         view = await read_task(chain, number)
         lease = next((one for one in view.leases if one.pod == 0 and one.started_at is not None), None)
+        if view.audited and lease is not None and lease.result_digest is None and not view.is_final:
+            continue
         if lease is not None and lease.id != shown:
             shown = lease.id
             # The connection also ends when the lease moves.

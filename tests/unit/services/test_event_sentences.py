@@ -22,6 +22,7 @@ TYPES = {
 }
 OF_OLD_RELEASES = {("Tasks", "StateChanged")}
 LEASE = lease_id(7, 1, 0)
+IN_REGION = "it is in the region eu, with round trips of at most 9 ms"
 HOST, WHO = "5Host", "5Somebody"
 
 
@@ -93,11 +94,10 @@ def test_every_event_about_tenants_has_a_sentence(pallet: str) -> None:
                 "attestation": 4,
                 "auditor": WHO,
                 "subject": {"Host": HOST},
-                "attribute": {"Region": {"region": b"eu", "max_latency_ms": 20}},
+                "attribute": {"Region": {"region": b"eu", "max_latency_ms": 9}},
                 "expires_at": 0,
             },
-            "The auditor 5Somebody attests for host 5Host: it is in the region eu, with round trips of at most 20 ms"
-            + " (attestation 4), until 1970-01-01 00:00:00.",
+            f"The auditor {WHO} attests for host {HOST}: {IN_REGION} (attestation 4), until 1970-01-01 00:00:00.",
         ),
         (
             "Agreements",

@@ -1,12 +1,11 @@
 //! # Agreements
 //!
-//! What tenants, providers and auditors tell each other beyond a single lease: offers of long leases that bind both
-//! sides once they are accepted, support tickets on leases, and attributes of providers and hosts that bonded auditors
-//! attest.
+//! Statements of tenants, providers and auditors beyond a single lease: offers of long leases that bind both sides once they
+//! are accepted, support tickets on leases, and attributes of providers and hosts that bonded auditors attest.
 //!
-//! This file declares. `offers.rs` has offers until they are accepted, `begun.rs` agreements, `tickets.rs` tickets,
-//! `auditors.rs` auditors, `attestations.rs` what they attest and how it is contested, `agenda.rs` what happens when a
-//! time has come, `ports.rs` what is needed of hosts and tasks. docs/agreements.md says who pays for what.
+//! This file declares the pallet. `offers.rs` implements offers until they are accepted, `agreements.rs` accepted offers,
+//! `tickets.rs` tickets, `auditors.rs` auditors, `attestations.rs` attestations and contests, `agenda.rs` the processing of
+//! due records, `holds.rs` coins on hold, and `ports.rs` the port to hosts and tasks. docs/agreements.md states who pays.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -15,10 +14,10 @@ extern crate alloc;
 mod agenda;
 mod attestations;
 mod auditors;
-mod begun;
+mod agreements;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
-mod coins;
+mod holds;
 mod errors;
 mod offers;
 mod ports;
@@ -129,9 +128,8 @@ pub mod pallet {
     #[pallet::storage]
     pub type AgendaTaken<T: Config> = StorageValue<_, AgendaKey>;
 
-    /// The periods, amounts and limits in force.
+    /// The periods, amounts and limits in force. Not whitelisted for benchmarks: few blocks have calls of this pallet.
     #[pallet::storage]
-    #[pallet::whitelist_storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 

@@ -135,16 +135,16 @@ pub enum OfferOutcome {
     NotBegun,
 }
 
-/// What is known of the lease of an agreement.
+/// The status of the lease of an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaseStatus {
     /// It has not ended.
     Live,
-    /// It has ended.
+    /// It has ended, or a side has given it up.
     Ended {
-        /// When; the present, where that is not known.
+        /// The time of the end; the present if it is not known.
         at: Moment,
-        /// By whose act or fault; none where it is nobody's or not known.
+        /// The side whose act or fault it was. None if it was nobody's fault or is not known.
         by: Option<Side>,
     },
 }

@@ -1,9 +1,10 @@
 //! Genesis presets: the chains that this runtime can start.
 
 use crate::{
-    configs::consensus::BABE_EPOCH, AccountId, AgreementsConfig, Balance, BalancesConfig, Billing, BillingConfig, CouncilConfig,
-    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys,
-    SudoConfig, TasksConfig, ValidatorsConfig, VerificationConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
+    configs::consensus::BABE_EPOCH, AccountId, AgreementsConfig, Balance, BalancesConfig, Billing, BillingConfig,
+    CouncilConfig, GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig,
+    SessionKeys, SudoConfig, TasksConfig, ValidatorsConfig, VerificationConfig, EXISTENTIAL_DEPOSIT, GTY,
+    SLOT_DURATION_MS,
 };
 use alloc::{vec, vec::Vec};
 use frame_support::{build_struct_json_patch, genesis_builder_helper::build_state};

@@ -5,8 +5,8 @@ use gantry_primitives::{AccountId, Balance, LeaseId, Manifest, Moment, Survival,
 use sp_runtime::Perbill;
 
 use crate::{
-    Config, CurrentParams, Due, Error, Event, Network, OfferId, OfferOutcome, OfferRecord, OfferState, OfferTerms,
-    Offers, Pallet, Side, LeaseStatus,
+    Config, CurrentParams, Due, Error, Event, LeaseStatus, Network, OfferId, OfferOutcome, OfferRecord, OfferState,
+    OfferTerms, Offers, Pallet, Side,
 };
 
 impl<T: Config> Pallet<T> {

@@ -12,13 +12,13 @@
 extern crate alloc;
 
 mod agenda;
+mod agreements;
 mod attestations;
 mod auditors;
-mod agreements;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
-mod holds;
 mod errors;
+mod holds;
 mod offers;
 mod ports;
 mod tickets;

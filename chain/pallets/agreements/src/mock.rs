@@ -7,7 +7,7 @@ use sp_runtime::DispatchError;
 use std::{cell::RefCell, collections::BTreeMap};
 
 use crate as pallet_gantry_agreements;
-use crate::{Event, HoldReason, LeaseParties, OfferId, OfferTerms, Params, Place, LeaseStatus, TicketId};
+use crate::{Event, HoldReason, LeaseParties, LeaseStatus, OfferId, OfferTerms, Params, Place, TicketId};
 
 frame_support::construct_runtime!(
     pub enum Test {

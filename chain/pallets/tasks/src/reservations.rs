@@ -8,11 +8,7 @@ use gantry_primitives::{
     lease_id, AccountId, Balance, DeviceIndices, HostId, LeaseId, Manifest, PodPlacement, Resources, TaskSpec,
 };
 
-use crate::{
-    assignment::Assigner,
-    changes::TaskChanges,
-    Config, Error, Pallet,
-};
+use crate::{assignment::Assigner, changes::TaskChanges, Config, Error, Pallet};
 
 /// Resources of a host that are reserved for a pod without a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use sp_runtime::TryRuntimeError;
 
 use crate::{
     billing, changes::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, LeavingSchedulers,
-    Manifests, NextTaskId, Pallet, PreemptionNotices, QueueDigests, Reservation, Reservations, Schedulers, Specs, Tasks,
+    Manifests, NextTaskId, Pallet, PreemptionNotices, QueueDigests, Reservation, Reservations, Schedulers, Specs,
+    Tasks,
 };
 
 /// A lease, or none for a reservation without a lease; its tenant, and the resources and devices that it has allocated.
@@ -279,7 +280,8 @@ impl<T: Config> Pallet<T> {
                 "TASK-10: the list of a host has the leases that hold something of it, in their order"
             );
             ensure!(record.live_leases as usize == held.len(), "TASK-15: a host counts its leases and reservations");
-            let (free, devices) = left_of(&record, &held).ok_or("TASK-15: the leases and reservations of a host fit on it")?;
+            let (free, devices) =
+                left_of(&record, &held).ok_or("TASK-15: the leases and reservations of a host fit on it")?;
             ensure!(
                 free == record.free && record.devices.iter().map(|device| device.milli_free).eq(devices),
                 "TASK-15: what is free on a host is what it has, less what its leases and reservations hold"

@@ -107,8 +107,7 @@ impl Network for AgreementNetwork {
 
     fn is_available(place: &Place) -> bool {
         let Ok(record) = Hosts::<Runtime>::host(&place.host) else { return false };
-        let is_healthy =
-            |index: &u8| record.devices.get(usize::from(*index)).is_some_and(|device| device.healthy);
+        let is_healthy = |index: &u8| record.devices.get(usize::from(*index)).is_some_and(|device| device.healthy);
         record.status == HostStatus::Online
             && !Hosts::<Runtime>::is_silent(&record)
             && place.devices.iter().all(is_healthy)

@@ -164,8 +164,8 @@ pub mod pallet {
     #[pallet::genesis_build]
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
-            if let Err(unsound) = self.params.check() {
-                panic!("agreements.params are unsound: {unsound:?}");
+            if let Err(error) = self.params.check() {
+                panic!("agreements.params are invalid: {error:?}");
             }
             CurrentParams::<T>::put(&self.params);
         }

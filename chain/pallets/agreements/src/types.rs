@@ -359,7 +359,7 @@ impl Default for Params {
 
 /// Why parameters are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsound {
+pub enum ParamsError {
     /// A period is zero, or longer than [`LONGEST_PERIOD_MS`].
     PeriodInvalid,
     /// The least bond, the bond of an auditor or a stake is zero.
@@ -371,8 +371,8 @@ pub enum Unsound {
 }
 
 impl Params {
-    /// Checks the parameters. Fails with the first [`Unsound`].
-    pub fn check(&self) -> Result<(), Unsound> {
+    /// Checks the parameters. Fails with the first [`ParamsError`].
+    pub fn check(&self) -> Result<(), ParamsError> {
         let periods = [
             self.max_offer_ms,
             self.max_lead_ms,
@@ -386,16 +386,16 @@ impl Params {
             self.contest_ms,
         ];
         if !periods.into_iter().all(|period| (1..=LONGEST_PERIOD_MS).contains(&period)) {
-            return Err(Unsound::PeriodInvalid);
+            return Err(ParamsError::PeriodInvalid);
         }
         if [self.min_bond, self.auditor_bond, self.attestation_stake, self.contest_stake].contains(&0) {
-            return Err(Unsound::BondOrStakeZero);
+            return Err(ParamsError::BondOrStakeZero);
         }
         if self.auditor_slash_ppm > 1_000_000 {
-            return Err(Unsound::SlashTooHigh);
+            return Err(ParamsError::SlashTooHigh);
         }
         if self.auditor_unbonding_ms < self.contest_ms {
-            return Err(Unsound::UnbondingTooShort);
+            return Err(ParamsError::UnbondingTooShort);
         }
         Ok(())
     }

@@ -37,7 +37,9 @@ fn the_lease_costs_the_agreed_rate_whatever_the_host_asks() {
 fn nothing_is_submitted_where_the_lease_cannot_be_opened() {
     on_chain(|| {
         online_host(10);
-        let refused = |spec, rate| assert_storage_noop!(assert!(submit_on_10(spec, rate).is_err()));
+        let refused = |spec, rate| {
+            assert_storage_noop!(assert!(submit_on_10(spec, rate).is_err()));
+        };
         refused(expensive(), AGREED_RATE + 1);
         refused(gang(2), RATE);
         let elsewhere = |hosts: Vec<HostId>| {

@@ -142,7 +142,7 @@ fn perform(chain: &mut TestExternalities, step: &Step, listener: &mut Listener) 
                 answer.is_ok()
             }
             Operation::Block(next_block) => {
-                notify(StepEvent::Begins(step, format!("{pass:?}")));
+                notify(StepEvent::Begins(step, format!("{next_block:?}")));
                 next_block.apply();
                 is_block = true;
                 true

@@ -64,14 +64,14 @@ impl<T: Config> Pallet<T> {
     /// Looks at what is due until `limit` is used up, and says what it cost.
     pub(crate) fn run_agenda(limit: Weight) -> Weight {
         let mut meter = WeightMeter::with_limit(limit);
-        if meter.try_consume(T::WeightInfo::hook()).is_err() {
+        if meter.try_consume(T::WeightInfo::agenda_base()).is_err() {
             return meter.consumed();
         }
         while let Some(key) = Self::first_due() {
-            if meter.try_consume(T::WeightInfo::look_at()).is_err() {
+            if meter.try_consume(T::WeightInfo::due_entry()).is_err() {
                 break;
             }
-            Self::take(key);
+            Self::process_entry(key);
         }
         meter.consumed()
     }
@@ -86,13 +86,13 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Takes an entry off the agenda and looks at what it is about; what fails is tried again later.
-    pub(crate) fn take(key: AgendaKey) {
+    pub(crate) fn process_entry(key: AgendaKey) {
         let Some(due) = Agenda::<T>::take(key) else { return };
         AgendaTaken::<T>::put(key);
         let done = with_storage_layer(|| match due {
-            Due::Offer(id) => Self::look_at_offer(id),
-            Due::Ticket(id) => Self::look_at_ticket(id),
-            Due::Attestation(id) => Self::look_at_attestation(id),
+            Due::Offer(id) => Self::process_due_offer(id),
+            Due::Ticket(id) => Self::process_due_ticket(id),
+            Due::Attestation(id) => Self::process_due_attestation(id),
         });
         if let Err(error) = done {
             let at = Self::schedule(due, Self::now().saturating_add(RETRY_MS));

@@ -18,7 +18,7 @@ impl<T: Config> Pallet<T> {
         evidence: Digest,
         expires_at: Moment,
     ) -> DispatchResult {
-        Self::ensure_attests(&auditor)?;
+        Self::ensure_auditor(&auditor)?;
         let params = CurrentParams::<T>::get();
         let provider = match &subject {
             Subject::Provider(provider) => provider.clone(),
@@ -103,7 +103,7 @@ impl<T: Config> Pallet<T> {
     }
 
     /// The time of an attestation has come: that of the contest, or its own.
-    pub(crate) fn look_at_attestation(attestation: AttestationId) -> DispatchResult {
+    pub(crate) fn process_due_attestation(attestation: AttestationId) -> DispatchResult {
         let mut record = Self::attestation(attestation)?;
         if let Some(contest) = record.contest.take() {
             Self::release(&contest.by, HoldReason::ContestStake, contest.stake)?;

@@ -41,7 +41,7 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Fails with `NotAuditor` unless an account may attest.
-    pub(crate) fn ensure_attests(who: &AccountId) -> DispatchResult {
+    pub(crate) fn ensure_auditor(who: &AccountId) -> DispatchResult {
         let half = CurrentParams::<T>::get().auditor_bond / 2;
         let may = Auditors::<T>::get(who).is_some_and(|record| record.leaves_at.is_none() && record.bond >= half);
         ensure!(may, Error::<T>::NotAuditor);

@@ -1,8 +1,11 @@
-//! What each call of the agreements pallet costs. Whom the chain knows, and the leases and hosts, come from the runtime.
+//! Benchmarks. The runtime creates the hosts, tasks and leases.
 
 use alloc::{boxed::Box, vec, vec::Vec};
 use frame_benchmarking::v2::*;
-use frame_support::{assert_ok, traits::fungible::Mutate};
+use frame_support::{
+    assert_ok,
+    traits::{fungible::Unbalanced, tokens::Precision},
+};
 use frame_system::RawOrigin;
 use gantry_primitives::{AccountId, Balance, Bytes, Moment};
 
@@ -11,12 +14,9 @@ use crate::{Pallet as Agreements, *};
 const COINS: Balance = 1_000_000_000_000_000_000;
 const HOUR: u64 = 3_600_000;
 
-fn rich<T: Config>(name: &'static str) -> AccountId
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn rich<T: Config>(name: &'static str) -> AccountId {
     let who = account(name, 0, 0);
-    assert_ok!(T::Currency::mint_into(&who, COINS));
+    assert_ok!(T::Currency::increase_balance(&who, COINS, Precision::Exact));
     who
 }
 
@@ -30,12 +30,9 @@ fn terms_from(terms: OfferTerms, now: Moment) -> OfferTerms {
 }
 
 /// An open offer, with its parties, its place and its terms.
-fn an_offer<T: Config>() -> (OfferId, AccountId, AccountId, Place, OfferTerms)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_offer<T: Config>() -> (OfferId, AccountId, AccountId, Place, OfferTerms) {
     let (tenant, provider) = (rich::<T>("tenant"), rich::<T>("provider"));
-    let (place, terms) = T::Network::a_place(&provider);
+    let (place, terms) = T::Network::create_place(&provider);
     let now = Agreements::<T>::now();
     let terms = terms_from(terms, now);
     assert_ok!(Agreements::<T>::do_propose(tenant.clone(), provider.clone(), terms.clone(), now + HOUR));
@@ -43,73 +40,58 @@ where
 }
 
 /// An offer that is accepted.
-fn an_agreement<T: Config>() -> (OfferId, AccountId, OfferTerms)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
-    let (offer, tenant, provider, place, terms) = an_offer::<T>();
+fn create_agreement<T: Config>() -> (OfferId, AccountId, OfferTerms) {
+    let (offer, tenant, provider, place, terms) = create_offer::<T>();
     assert_ok!(Agreements::<T>::do_accept(provider, offer, Some(place)));
     (offer, tenant, terms)
 }
 
 /// An agreement whose lease began.
-fn a_begun_agreement<T: Config>() -> (OfferId, AccountId)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
-    let (offer, tenant, terms) = an_agreement::<T>();
-    let (spec, manifest) = T::Network::a_task(&terms);
+fn create_begun_agreement<T: Config>() -> (OfferId, AccountId) {
+    let (offer, tenant, terms) = create_agreement::<T>();
+    let (spec, manifest) = T::Network::create_task(&terms);
     assert_ok!(Agreements::<T>::do_begin(tenant.clone(), offer, spec, manifest));
     (offer, tenant)
 }
 
 /// A ticket, its tenant and its provider.
-fn a_ticket<T: Config>() -> (TicketId, AccountId, AccountId)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_ticket<T: Config>() -> (TicketId, AccountId, AccountId) {
     let tenant = rich::<T>("tenant");
-    let (lease, provider) = T::Network::a_lease(&tenant);
+    let (lease, provider) = T::Network::create_lease(&tenant);
     for _ in 0..MAX_TICKETS_PER_LEASE {
         assert_ok!(Agreements::<T>::do_open_ticket(tenant.clone(), lease, [1; 32]));
     }
     (0, tenant, provider)
 }
 
-fn an_attribute() -> Attribute {
+fn attribute() -> Attribute {
     Attribute::Certificate(Bytes::truncate_from(vec![b'x'; 64]))
 }
 
 /// As many attestations about a provider as are kept; the first auditor has the first of them.
-fn attestations<T: Config>(count: u32) -> (AccountId, Subject)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn attestations<T: Config>(count: u32) -> (AccountId, Subject) {
     let subject = Subject::Provider(account("audited", 0, 0));
     let expires_at = Agreements::<T>::now() + HOUR;
     for number in 0..count {
         let auditor: AccountId = account("auditor", number / MAX_ATTESTATIONS_OF_AUDITOR, 0);
         if number % MAX_ATTESTATIONS_OF_AUDITOR == 0 {
-            assert_ok!(T::Currency::mint_into(&auditor, COINS));
+            assert_ok!(T::Currency::increase_balance(&auditor, COINS, Precision::Exact));
             assert_ok!(Agreements::<T>::do_bond_auditor(auditor.clone()));
         }
-        let (about, what) = (subject.clone(), an_attribute());
+        let (about, what) = (subject.clone(), attribute());
         assert_ok!(Agreements::<T>::do_attest(auditor, about, what, [1; 32], expires_at));
     }
     (account("auditor", 0, 0), subject)
 }
 
 /// Every kept attestation about a provider; the first is contested.
-fn a_contest<T: Config>()
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_contest<T: Config>() {
     attestations::<T>(MAX_ATTESTATIONS);
     let who = rich::<T>("contester");
     assert_ok!(Agreements::<T>::do_contest(who, 0, [2; 32]));
 }
 
-#[benchmarks(where T::Currency: Mutate<AccountId, Balance = Balance>)]
+#[benchmarks]
 mod calls {
     use super::*;
 
@@ -117,14 +99,14 @@ mod calls {
     fn propose() {
         let (tenant, provider) = (rich::<T>("tenant"), rich::<T>("provider"));
         let now = Agreements::<T>::now();
-        let terms = Box::new(terms_from(T::Network::a_place(&provider).1, now));
+        let terms = Box::new(terms_from(T::Network::create_place(&provider).1, now));
         #[extrinsic_call]
         _(signed(&tenant), provider, terms, now + HOUR);
     }
 
     #[benchmark]
     fn counter() {
-        let (offer, _, provider, place, terms) = an_offer::<T>();
+        let (offer, _, provider, place, terms) = create_offer::<T>();
         let until = Agreements::<T>::now() + HOUR;
         #[extrinsic_call]
         _(signed(&provider), offer, Box::new(terms), Some(place), until);
@@ -132,29 +114,29 @@ mod calls {
 
     #[benchmark]
     fn accept() {
-        let (offer, _, provider, place, _) = an_offer::<T>();
+        let (offer, _, provider, place, _) = create_offer::<T>();
         #[extrinsic_call]
         _(signed(&provider), offer, Some(place));
     }
 
     #[benchmark]
     fn decline() {
-        let (offer, tenant, ..) = an_offer::<T>();
+        let (offer, tenant, ..) = create_offer::<T>();
         #[extrinsic_call]
         _(signed(&tenant), offer);
     }
 
     #[benchmark]
     fn begin() {
-        let (offer, tenant, terms) = an_agreement::<T>();
-        let (spec, manifest) = T::Network::a_task(&terms);
+        let (offer, tenant, terms) = create_agreement::<T>();
+        let (spec, manifest) = T::Network::create_task(&terms);
         #[extrinsic_call]
         _(signed(&tenant), offer, Box::new(spec), manifest);
     }
 
     #[benchmark]
     fn report_unavailable() {
-        let (offer, tenant, terms) = an_agreement::<T>();
+        let (offer, tenant, terms) = create_agreement::<T>();
         // Without a heartbeat the host is silent by then.
         T::Network::set_time(terms.start_until);
         #[block]
@@ -166,8 +148,8 @@ mod calls {
 
     #[benchmark]
     fn conclude() {
-        let (offer, tenant) = a_begun_agreement::<T>();
-        T::Network::set_time(Agreements::<T>::now() + LONGEST_PERIOD_MS);
+        let (offer, tenant) = create_begun_agreement::<T>();
+        T::Network::set_time(Agreements::<T>::now() + MAX_PERIOD_MS);
         #[extrinsic_call]
         _(signed(&tenant), offer);
     }
@@ -175,7 +157,7 @@ mod calls {
     #[benchmark]
     fn open_ticket() {
         let tenant = rich::<T>("tenant");
-        let (lease, _) = T::Network::a_lease(&tenant);
+        let (lease, _) = T::Network::create_lease(&tenant);
         for _ in 1..MAX_TICKETS_PER_LEASE {
             assert_ok!(Agreements::<T>::do_open_ticket(tenant.clone(), lease, [1; 32]));
         }
@@ -185,14 +167,14 @@ mod calls {
 
     #[benchmark]
     fn answer_ticket() {
-        let (ticket, _, provider) = a_ticket::<T>();
+        let (ticket, _, provider) = create_ticket::<T>();
         #[extrinsic_call]
         _(signed(&provider), ticket, [2; 32]);
     }
 
     #[benchmark]
     fn close_ticket() {
-        let (ticket, _, provider) = a_ticket::<T>();
+        let (ticket, _, provider) = create_ticket::<T>();
         #[extrinsic_call]
         _(signed(&provider), ticket);
     }
@@ -216,7 +198,7 @@ mod calls {
         let who = rich::<T>("auditor");
         assert_ok!(Agreements::<T>::do_bond_auditor(who.clone()));
         assert_ok!(Agreements::<T>::do_unbond_auditor(who.clone()));
-        T::Network::set_time(Agreements::<T>::now() + LONGEST_PERIOD_MS + 1);
+        T::Network::set_time(Agreements::<T>::now() + MAX_PERIOD_MS + 1);
         #[extrinsic_call]
         _(signed(&who));
     }
@@ -227,7 +209,7 @@ mod calls {
         let auditor = account("auditor", (MAX_ATTESTATIONS - 1) / MAX_ATTESTATIONS_OF_AUDITOR, 0);
         let expires_at = Agreements::<T>::now() + HOUR;
         #[extrinsic_call]
-        _(signed(&auditor), subject, an_attribute(), [1; 32], expires_at);
+        _(signed(&auditor), subject, attribute(), [1; 32], expires_at);
     }
 
     #[benchmark]
@@ -247,7 +229,7 @@ mod calls {
 
     #[benchmark]
     fn decide_contest() {
-        a_contest::<T>();
+        create_contest::<T>();
         #[extrinsic_call]
         _(RawOrigin::Root, 0, true);
     }
@@ -260,9 +242,9 @@ mod calls {
 
     /// A block in which nothing is due.
     #[benchmark]
-    fn hook() {
-        a_contest::<T>();
-        let one = T::WeightInfo::hook();
+    fn agenda_base() {
+        create_contest::<T>();
+        let one = T::WeightInfo::agenda_base();
         #[block]
         {
             Agreements::<T>::run_agenda(one);
@@ -271,13 +253,13 @@ mod calls {
 
     /// The heaviest entry of the agenda: an agreement that nobody began.
     #[benchmark]
-    fn look_at() {
-        let (offer, _, terms) = an_agreement::<T>();
+    fn due_entry() {
+        let (offer, _, terms) = create_agreement::<T>();
         T::Network::set_time(terms.start_until + BUCKET_MS);
         let keys: Vec<AgendaKey> = Agenda::<T>::iter_keys().collect();
         #[block]
         {
-            keys.into_iter().for_each(Agreements::<T>::take);
+            keys.into_iter().for_each(Agreements::<T>::process_entry);
         }
         assert!(!Offers::<T>::contains_key(offer));
     }

@@ -1,14 +1,14 @@
 //! The errors of calls, for what the pure rules refuse.
 
-use crate::{Error, Unsound};
+use crate::{Error, ParamsError};
 
-impl<T> From<Unsound> for Error<T> {
-    fn from(unsound: Unsound) -> Self {
-        match unsound {
-            Unsound::PeriodInvalid => Self::PeriodInvalid,
-            Unsound::BondOrStakeZero => Self::BondOrStakeZero,
-            Unsound::SlashTooHigh => Self::SlashTooHigh,
-            Unsound::UnbondingTooShort => Self::UnbondingTooShort,
+impl<T> From<ParamsError> for Error<T> {
+    fn from(error: ParamsError) -> Self {
+        match error {
+            ParamsError::PeriodInvalid => Self::PeriodInvalid,
+            ParamsError::BondOrStakeZero => Self::BondOrStakeZero,
+            ParamsError::SlashTooHigh => Self::SlashTooHigh,
+            ParamsError::UnbondingTooShort => Self::UnbondingTooShort,
         }
     }
 }

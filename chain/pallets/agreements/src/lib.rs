@@ -1,25 +1,24 @@
 //! # Agreements
 //!
-//! What tenants, providers and auditors tell each other beyond a single lease: offers of long leases that bind both
-//! sides once they are accepted, support tickets on leases, and attributes of providers and hosts that bonded auditors
-//! attest.
+//! Statements of tenants, providers and auditors beyond a single lease: offers of long leases that bind both sides once they
+//! are accepted, support tickets on leases, and attributes of providers and hosts that bonded auditors attest.
 //!
-//! This file declares. `offers.rs` has offers until they are accepted, `begun.rs` agreements, `tickets.rs` tickets,
-//! `auditors.rs` auditors, `attestations.rs` what they attest and how it is contested, `agenda.rs` what happens when a
-//! time has come, `ports.rs` what is needed of hosts and tasks. docs/agreements.md says who pays for what.
+//! This file declares the pallet. `offers.rs` implements offers until they are accepted, `agreements.rs` accepted offers,
+//! `tickets.rs` tickets, `auditors.rs` auditors, `attestations.rs` attestations and contests, `agenda.rs` the processing of
+//! due records, `holds.rs` coins on hold, and `ports.rs` the port to hosts and tasks. docs/agreements.md states who pays.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
 mod agenda;
+mod agreements;
 mod attestations;
 mod auditors;
-mod begun;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
-mod coins;
 mod errors;
+mod holds;
 mod offers;
 mod ports;
 mod tickets;
@@ -50,10 +49,10 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{AccountId, Balance, Digest, HostId, LeaseId, Manifest, Moment, TaskSpec, UpTo};
 
-    /// The storage of this pallet is that of this version.
+    /// The version of the storage of this pallet.
     const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
-    /// What the pallet needs of its runtime.
+    /// The types that the runtime provides.
     #[pallet::config]
     pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
         /// The coins in which deposits, bonds and stakes are held.
@@ -64,17 +63,17 @@ pub mod pallet {
         type Time: Time<Moment = Moment>;
         /// The hosts and tasks of the network.
         type Network: Network;
-        /// Where lost bonds and stakes go that nobody else gets.
+        /// The account that gets the parts of lost bonds and stakes that no party gets.
         type Treasury: Get<AccountId>;
-        /// Who decides about contests, revokes attestations and changes the parameters.
+        /// Who may decide contests, revoke attestations and change the parameters.
         type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
-        /// How much of a block may be spent on what is due.
+        /// The most weight of a block for due entries of the agenda.
         type HookWeight: Get<Weight>;
         /// The weight of each call.
         type WeightInfo: WeightInfo;
     }
 
-    /// What tenants, providers and auditors tell each other beyond a single lease.
+    /// Offers of long leases, support tickets and attested attributes.
     #[pallet::pallet]
     #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
@@ -83,11 +82,11 @@ pub mod pallet {
     #[pallet::storage]
     pub type NextOfferId<T: Config> = StorageValue<_, OfferId, ValueQuery>;
 
-    /// The offers that are open, and the agreements that bind.
+    /// The open offers and the agreements.
     #[pallet::storage]
     pub type Offers<T: Config> = StorageMap<_, Twox64Concat, OfferId, OfferRecord>;
 
-    /// How many offers and agreements of each tenant are kept.
+    /// The number of stored offers and agreements of each tenant.
     #[pallet::storage]
     pub type OffersOf<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, u32, ValueQuery>;
 
@@ -95,16 +94,16 @@ pub mod pallet {
     #[pallet::storage]
     pub type NextTicketId<T: Config> = StorageValue<_, TicketId, ValueQuery>;
 
-    /// The tickets that are kept.
+    /// The stored tickets.
     #[pallet::storage]
     pub type Tickets<T: Config> = StorageMap<_, Twox64Concat, TicketId, TicketRecord>;
 
-    /// The tickets of each lease that are kept.
+    /// The stored tickets of each lease.
     #[pallet::storage]
     pub type TicketsOf<T: Config> =
         StorageMap<_, Twox64Concat, LeaseId, UpTo<TicketId, MAX_TICKETS_PER_LEASE>, ValueQuery>;
 
-    /// Who has the bond of an auditor.
+    /// The accounts with the bond of an auditor.
     #[pallet::storage]
     pub type Auditors<T: Config> = StorageMap<_, Blake2_128Concat, AccountId, AuditorRecord>;
 
@@ -121,44 +120,43 @@ pub mod pallet {
     pub type AttestationsOf<T: Config> =
         StorageMap<_, Blake2_128Concat, Subject, UpTo<AttestationId, MAX_ATTESTATIONS>, ValueQuery>;
 
-    /// What is to be looked at, by time, kind and number. The first key is the first that is due.
+    /// The records that are due, by time, kind and number. The first key is due first.
     #[pallet::storage]
     pub type Agenda<T: Config> = StorageMap<_, Identity, AgendaKey, Due>;
 
-    /// The entry of the agenda that was taken last: there is none before it.
+    /// The entry of the agenda that was processed last: there is none before it.
     #[pallet::storage]
     pub type AgendaTaken<T: Config> = StorageValue<_, AgendaKey>;
 
-    /// The periods, amounts and limits in force.
+    /// The periods, amounts and limits in force. Not whitelisted for benchmarks: few blocks have calls of this pallet.
     #[pallet::storage]
-    #[pallet::whitelist_storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
 
     /// The reasons for which the pallet holds coins.
     #[pallet::composite_enum]
     pub enum HoldReason {
-        /// The storage of an offer.
+        /// Deposits for stored offers.
         OfferDeposit,
-        /// What a side of an agreement loses that breaks it.
+        /// Bonds of the sides of offers and agreements.
         AgreementBond,
-        /// The storage of a ticket.
+        /// Deposits for stored tickets.
         TicketDeposit,
-        /// The bond of an auditor.
+        /// Bonds of auditors.
         AuditorBond,
-        /// What an auditor answers with for one attestation.
+        /// Stakes of auditors for attestations.
         AttestationStake,
-        /// What who contests an attestation answers with.
+        /// Stakes of accounts that contest attestations.
         ContestStake,
     }
 
-    /// What the chain starts with.
+    /// The genesis configuration.
     #[pallet::genesis_config]
     #[derive(frame_support::DefaultNoBound)]
     pub struct GenesisConfig<T: Config> {
         /// The periods, amounts and limits.
         pub params: Params,
-        /// Nothing.
+        /// Marker of the runtime.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
     }
@@ -166,8 +164,8 @@ pub mod pallet {
     #[pallet::genesis_build]
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
-            if let Err(unsound) = self.params.check() {
-                panic!("agreements.params are unsound: {unsound:?}");
+            if let Err(error) = self.params.check() {
+                panic!("agreements.params are invalid: {error:?}");
             }
             CurrentParams::<T>::put(&self.params);
         }
@@ -181,15 +179,15 @@ pub mod pallet {
         Proposed {
             /// The offer.
             offer: OfferId,
-            /// Who would pay.
+            /// The account that would pay.
             tenant: AccountId,
-            /// Who owns the hosts.
+            /// The owner of the hosts.
             provider: AccountId,
             /// The price in base units an hour.
             rate_per_hour: Balance,
-            /// How long the lease would last, in milliseconds.
+            /// The duration of the lease in milliseconds.
             duration_ms: u64,
-            /// Until when the provider may answer.
+            /// The provider may answer until then.
             until: Moment,
         },
         /// A side answered an offer with other terms.
@@ -200,9 +198,9 @@ pub mod pallet {
             by: Side,
             /// The price in base units an hour.
             rate_per_hour: Balance,
-            /// How long the lease would last, in milliseconds.
+            /// The duration of the lease in milliseconds.
             duration_ms: u64,
-            /// Until when the other side may answer.
+            /// The other side may answer until then.
             until: Moment,
         },
         /// An offer was accepted. The place is reserved, and both sides are bound.
@@ -211,9 +209,9 @@ pub mod pallet {
             offer: OfferId,
             /// The host.
             host: HostId,
-            /// What is held of each side.
+            /// The bond that is held of each side.
             bond: Balance,
-            /// Until when the tenant may begin.
+            /// The tenant may begin until then.
             start_until: Moment,
         },
         /// A tenant reported that the host of an agreement could not take the pod.
@@ -229,7 +227,7 @@ pub mod pallet {
             offer: OfferId,
             /// The lease.
             lease: LeaseId,
-            /// Until when both sides are bound.
+            /// Both sides are bound until then.
             ends_at: Moment,
         },
         /// An offer or agreement is over.
@@ -238,7 +236,7 @@ pub mod pallet {
             offer: OfferId,
             /// How it ended.
             outcome: OfferOutcome,
-            /// What of the bond of the side that broke it went to the other.
+            /// The part of the bond of the side that broke it that went to the other.
             compensation: Balance,
         },
         /// A tenant opened a ticket.
@@ -279,37 +277,37 @@ pub mod pallet {
             /// Whether it was in time.
             in_time: bool,
         },
-        /// The chain forgot a ticket. Its deposit went back.
+        /// A ticket was removed, and its deposit released.
         TicketForgotten {
             /// The ticket.
             ticket: TicketId,
         },
-        /// An account may attest, or brought its bond up to what is asked for.
+        /// An account became an auditor, or topped up its bond.
         AuditorBonded {
             /// The account.
             who: AccountId,
-            /// What is held of it now.
+            /// Its bond now.
             bond: Balance,
         },
-        /// An auditor attests no more.
+        /// An auditor may no longer attest.
         AuditorLeaving {
             /// The account.
             who: AccountId,
-            /// Until when its bond is held at least.
+            /// Its bond is held at least until then.
             until: Moment,
         },
-        /// An auditor has its bond back.
+        /// The bond of a former auditor was released.
         AuditorLeft {
             /// The account.
             who: AccountId,
-            /// What it got back.
+            /// The released amount.
             bond: Balance,
         },
         /// An auditor lost some of its bond for a wrong attestation.
         AuditorSlashed {
             /// The account.
             who: AccountId,
-            /// How much of its bond and of the stake of the attestation.
+            /// The amount, of its bond and of the stake of the attestation.
             amount: Balance,
         },
         /// An auditor attested an attribute.
@@ -318,41 +316,41 @@ pub mod pallet {
             attestation: AttestationId,
             /// The auditor.
             auditor: AccountId,
-            /// Whom it is about.
+            /// The provider or host.
             subject: Subject,
-            /// What it says.
+            /// The attribute.
             attribute: Attribute,
             /// It is void from then on.
             expires_at: Moment,
         },
-        /// Somebody called an attestation wrong.
+        /// An account contested an attestation.
         Contested {
             /// The attestation.
             attestation: AttestationId,
-            /// Who.
+            /// The account.
             by: AccountId,
             /// SHA-256 of the evidence.
             evidence: Digest,
-            /// Without a decision until then the attestation stays.
+            /// Without a decision until then the attestation stays in force.
             until: Moment,
         },
-        /// A contest is over, and the attestation stays.
+        /// A contest ended, and the attestation stays in force.
         ContestRejected {
             /// The attestation.
             attestation: AttestationId,
-            /// Whether the chain's governance decided it; otherwise there was no decision.
+            /// Whether governance decided it. Otherwise there was no decision in time.
             decided: bool,
         },
-        /// An attestation is void.
+        /// An attestation is no longer in force.
         Voided {
             /// The attestation.
             attestation: AttestationId,
             /// Why.
             reason: VoidReason,
         },
-        /// What was due could not be done; nothing changed, and it is tried again later. A bug: please report it.
+        /// A due entry of the agenda failed; nothing changed, and it is retried later. A bug: please report it.
         DueFailed {
-            /// What was due.
+            /// The entry.
             due: Due,
             /// Why.
             error: DispatchError,
@@ -364,7 +362,7 @@ pub mod pallet {
     /// The errors of the pallet's calls.
     #[pallet::error]
     pub enum Error<T> {
-        /// There is no such offer: it ended, or never was.
+        /// There is no such offer: it ended, or never existed.
         NoSuchOffer,
         /// The caller is no party of the offer, the lease or the ticket.
         NotParty,
@@ -388,7 +386,7 @@ pub mod pallet {
         StartInvalid,
         /// The time for an answer is zero, too long, or ends after the latest begin.
         AnswerTimeInvalid,
-        /// The tenant has as many offers as the chain keeps for one.
+        /// The tenant has the most offers that the chain stores of one.
         TooManyOffers,
         /// The terms were countered as often as they may be.
         TooManyCounters,
@@ -398,7 +396,7 @@ pub mod pallet {
         PlaceNotYours,
         /// The place is not on a host of the terms.
         PlaceElsewhere,
-        /// A bond is greater than any number of coins.
+        /// The bond does not fit its type.
         BondTooHigh,
         /// The caller or the proposer cannot pay the deposit or bond.
         CannotPay,
@@ -408,21 +406,21 @@ pub mod pallet {
         TaskDiffers,
         /// The host of the agreement can take the pod.
         HostAvailable,
-        /// The lease of the agreement goes on.
+        /// The lease of the agreement has not ended.
         LeaseLives,
         /// There is no such lease, or it has ended.
         NoSuchLease,
-        /// The lease has as many tickets as the chain keeps for one.
+        /// The lease has the most tickets that the chain stores of one.
         TooManyTickets,
-        /// There is no such ticket: the chain has forgotten it, or it never was.
+        /// There is no such ticket: it was removed, or never existed.
         NoSuchTicket,
         /// The ticket is closed.
         TicketIsClosed,
-        /// The ticket has as many messages as it may have.
+        /// The ticket has the most messages that it may have.
         TooManyMessages,
         /// The caller is no auditor that may attest.
         NotAuditor,
-        /// The caller has the whole bond of an auditor already.
+        /// The caller is an auditor with the whole bond already.
         AlreadyBonded,
         /// The auditor has not left, or must wait for its bond.
         StillBonded,
@@ -436,9 +434,9 @@ pub mod pallet {
         ExpiryInvalid,
         /// The name of the certificate or of the region is empty.
         AttributeEmpty,
-        /// The subject has as many attestations as the chain keeps for one.
+        /// The subject has the most attestations that the chain stores of one, or of one auditor.
         TooManyAttestations,
-        /// There is no such attestation: it is void, or never was.
+        /// There is no such attestation: it is no longer in force, or never existed.
         NoSuchAttestation,
         /// The caller is not the auditor of the attestation.
         NotYourAttestation,
@@ -530,7 +528,7 @@ pub mod pallet {
         }
 
         /// Report that the host of an accepted offer cannot take the pod now. By the tenant, within the time for the
-        /// begin: then it is not the tenant who broke the agreement.
+        /// begin: then the tenant has not broken the agreement.
         #[pallet::call_index(5)]
         #[pallet::weight(T::WeightInfo::report_unavailable())]
         pub fn report_unavailable(origin: OriginFor<T>, offer: OfferId) -> DispatchResult {
@@ -547,7 +545,7 @@ pub mod pallet {
             Self::do_conclude(offer)
         }
 
-        /// Open a ticket on a lease of the caller. A deposit is held until the chain forgets it.
+        /// Open a ticket on a lease of the caller. A deposit is held until it is removed.
         #[pallet::call_index(7)]
         #[pallet::weight(T::WeightInfo::open_ticket())]
         pub fn open_ticket(origin: OriginFor<T>, lease: LeaseId, digest: Digest) -> DispatchResult {
@@ -571,7 +569,7 @@ pub mod pallet {
             Self::do_close_ticket(who, ticket)
         }
 
-        /// Become an auditor, come back as one, or bring the caller's bond up to what is asked for.
+        /// Become an auditor, return as one, or top up the caller's bond.
         #[pallet::call_index(10)]
         #[pallet::weight(T::WeightInfo::bond_auditor())]
         pub fn bond_auditor(origin: OriginFor<T>) -> DispatchResult {
@@ -579,7 +577,7 @@ pub mod pallet {
             Self::do_bond_auditor(who)
         }
 
-        /// Attest no more. The attestations of the caller stay in force.
+        /// Stop attesting. The attestations of the caller stay in force.
         #[pallet::call_index(11)]
         #[pallet::weight(T::WeightInfo::unbond_auditor())]
         pub fn unbond_auditor(origin: OriginFor<T>) -> DispatchResult {
@@ -587,7 +585,7 @@ pub mod pallet {
             Self::do_unbond_auditor(who)
         }
 
-        /// Get the bond back, once its time has passed and no attestation of the caller is in force.
+        /// Release the bond, after its time and when no attestation of the caller is in force.
         #[pallet::call_index(12)]
         #[pallet::weight(T::WeightInfo::withdraw_auditor_bond())]
         pub fn withdraw_auditor_bond(origin: OriginFor<T>) -> DispatchResult {
@@ -609,7 +607,7 @@ pub mod pallet {
             Self::do_attest(auditor, subject, attribute, evidence, expires_at)
         }
 
-        /// Revoke an attestation that is not contested. By its auditor, or by whoever governs the chain.
+        /// Revoke an attestation that is not contested. By its auditor, or by governance.
         #[pallet::call_index(14)]
         #[pallet::weight(T::WeightInfo::revoke())]
         pub fn revoke(origin: OriginFor<T>, attestation: AttestationId) -> DispatchResult {
@@ -620,7 +618,7 @@ pub mod pallet {
             Self::do_revoke(auditor, attestation)
         }
 
-        /// Call an attestation wrong. By anyone, of whom a stake is held; whoever governs the chain decides.
+        /// Contest an attestation. By anyone, of whom a stake is held; governance decides.
         #[pallet::call_index(15)]
         #[pallet::weight(T::WeightInfo::contest())]
         pub fn contest(origin: OriginFor<T>, attestation: AttestationId, evidence: Digest) -> DispatchResult {
@@ -628,7 +626,7 @@ pub mod pallet {
             Self::do_contest(who, attestation, evidence)
         }
 
-        /// Decide whether a contested attestation is wrong. By whoever governs the chain.
+        /// Decide whether a contested attestation is wrong. By governance.
         #[pallet::call_index(16)]
         #[pallet::weight(T::WeightInfo::decide_contest())]
         pub fn decide_contest(origin: OriginFor<T>, attestation: AttestationId, is_wrong: bool) -> DispatchResult {
@@ -636,7 +634,7 @@ pub mod pallet {
             Self::do_decide_contest(attestation, is_wrong)
         }
 
-        /// Change the parameters of this pallet. By root or whoever governs the chain.
+        /// Change the parameters of this pallet. By governance.
         #[pallet::call_index(17)]
         #[pallet::weight(T::WeightInfo::set_params())]
         pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {

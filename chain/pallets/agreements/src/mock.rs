@@ -7,7 +7,7 @@ use sp_runtime::DispatchError;
 use std::{cell::RefCell, collections::BTreeMap};
 
 use crate as pallet_gantry_agreements;
-use crate::{Event, HoldReason, LeaseParties, OfferId, OfferTerms, Params, Place, Standing, TicketId};
+use crate::{Event, HoldReason, LeaseParties, LeaseStatus, OfferId, OfferTerms, Params, Place, TicketId};
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -57,7 +57,7 @@ pub const STRANGE_HOST: u8 = 12;
 /// A lease of [`TENANT`] on [`HOST`].
 pub const LEASE: LeaseId = 77;
 
-/// What there is besides this pallet.
+/// The state of the hosts and tasks that `World` simulates.
 #[derive(Default)]
 pub struct WorldState {
     /// Places that are reserved, by host.
@@ -65,7 +65,7 @@ pub struct WorldState {
     /// Hosts that can take no pod.
     pub unable: Vec<HostId>,
     /// Leases that began: their price, and what became of them.
-    pub leases: BTreeMap<LeaseId, (Balance, Standing)>,
+    pub leases: BTreeMap<LeaseId, (Balance, LeaseStatus)>,
     /// The responses that were noted.
     pub responses: Vec<(HostId, bool)>,
 }
@@ -106,7 +106,7 @@ impl crate::Network for World {
         })
     }
 
-    fn is_able(place: &Place) -> bool {
+    fn is_available(place: &Place) -> bool {
         world(|state| !state.unable.contains(&place.host))
     }
 
@@ -117,17 +117,17 @@ impl crate::Network for World {
         place: Place,
         rate_per_hour: Balance,
     ) -> Result<LeaseId, DispatchError> {
-        if !Self::is_able(&place) {
+        if !Self::is_available(&place) {
             return Err(DispatchError::Unavailable);
         }
         world(|state| {
             let lease = 1_000 + state.leases.len() as LeaseId;
-            state.leases.insert(lease, (rate_per_hour, Standing::Live));
+            state.leases.insert(lease, (rate_per_hour, LeaseStatus::Live));
             Ok(lease)
         })
     }
 
-    fn standing(lease: LeaseId) -> Standing {
+    fn lease_status(lease: LeaseId, _host: &HostId) -> LeaseStatus {
         world(|state| state.leases[&lease].1)
     }
 
@@ -146,17 +146,17 @@ impl crate::Network for World {
     }
 
     #[cfg(feature = "runtime-benchmarks")]
-    fn a_place(_provider: &AccountId) -> (Place, OfferTerms) {
+    fn create_place(_provider: &AccountId) -> (Place, OfferTerms) {
         unimplemented!("benchmarks run on the runtime")
     }
 
     #[cfg(feature = "runtime-benchmarks")]
-    fn a_task(_terms: &OfferTerms) -> (TaskSpec, Manifest) {
+    fn create_task(_terms: &OfferTerms) -> (TaskSpec, Manifest) {
         unimplemented!("benchmarks run on the runtime")
     }
 
     #[cfg(feature = "runtime-benchmarks")]
-    fn a_lease(_tenant: &AccountId) -> (LeaseId, AccountId) {
+    fn create_lease(_tenant: &AccountId) -> (LeaseId, AccountId) {
         unimplemented!("benchmarks run on the runtime")
     }
 

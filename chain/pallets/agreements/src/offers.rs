@@ -67,7 +67,7 @@ impl<T: Config> Pallet<T> {
         until: Moment,
     ) -> DispatchResult {
         let mut record = Self::offer(offer)?;
-        let side = Self::whose_turn(&record, &who)?;
+        let side = Self::ensure_turn(&record, &who)?;
         ensure!(record.counters < MAX_COUNTERS, Error::<T>::TooManyCounters);
         let bond = Self::bond_for(&record.provider, &terms, until, &CurrentParams::<T>::get())?;
         Self::check_place(side, &terms, place.as_ref())?;
@@ -85,7 +85,7 @@ impl<T: Config> Pallet<T> {
 
     pub(crate) fn do_accept(who: AccountId, offer: OfferId, place: Option<Place>) -> DispatchResult {
         let mut record = Self::offer(offer)?;
-        let side = Self::whose_turn(&record, &who)?;
+        let side = Self::ensure_turn(&record, &who)?;
         Self::check_place(side, &record.terms, place.as_ref())?;
         let place = place.or(record.place.take()).ok_or(Error::<T>::PlaceMissing)?;
         Self::hold(&who, HoldReason::AgreementBond, record.bond)?;
@@ -135,7 +135,7 @@ impl<T: Config> Pallet<T> {
     }
 
     /// The side of an account that has to answer an open offer.
-    fn whose_turn(record: &OfferRecord, who: &AccountId) -> Result<Side, DispatchError> {
+    fn ensure_turn(record: &OfferRecord, who: &AccountId) -> Result<Side, DispatchError> {
         let side = record.side(who).ok_or(Error::<T>::NotParty)?;
         let OfferState::Open(until) = record.state else { return Err(Error::<T>::OfferNotOpen.into()) };
         ensure!(Self::now() <= until, Error::<T>::OfferNotOpen);

@@ -75,7 +75,7 @@ impl<T: Config> Pallet<T> {
     }
 
     /// The time of a ticket has come: that for the response, or that until which the chain keeps it.
-    pub(crate) fn look_at_ticket(ticket: TicketId) -> DispatchResult {
+    pub(crate) fn process_due_ticket(ticket: TicketId) -> DispatchResult {
         let mut record = Tickets::<T>::get(ticket).ok_or(Error::<T>::NoSuchTicket)?;
         if record.due_at > record.respond_until {
             return Self::forget_ticket(ticket, record);

@@ -1,4 +1,4 @@
-//! The records of offers, tickets and attestations, and what governs the pallet.
+//! The records of offers, tickets and attestations, and the parameters.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use gantry_primitives::{
@@ -27,14 +27,14 @@ pub const MAX_ATTESTATIONS_OF_AUDITOR: u32 = 4;
 /// The most attestations about one subject.
 pub const MAX_ATTESTATIONS: u32 = 16;
 /// No period may be longer: 366 days.
-pub const LONGEST_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
+pub const MAX_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
 
 /// A party of an offer or a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Side {
-    /// Who pays.
+    /// The account that pays.
     Tenant,
-    /// Who owns the hosts.
+    /// The owner of the hosts.
     Provider,
 }
 
@@ -51,21 +51,21 @@ impl Side {
 /// The terms of a lease of one pod.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct OfferTerms {
-    /// The hosts that will do, at least one; all of the provider.
+    /// The acceptable hosts, at least one; all of the provider.
     pub hosts: UpTo<HostId, MAX_OFFER_HOSTS>,
-    /// What the pod needs.
+    /// The resources of the pod.
     pub resources: Resources,
-    /// Whether simulated devices will do.
+    /// Whether simulated devices are acceptable.
     pub allow_simulated: bool,
     /// The price of the pod in base units an hour, whatever the ask of the host says.
     pub rate_per_hour: Balance,
     /// The unit by which the lease is billed.
     pub unit: BillingUnit,
-    /// How long the lease lasts, in milliseconds.
+    /// The duration of the lease in milliseconds.
     pub duration_ms: u64,
-    /// The lease begins not before.
+    /// The earliest begin of the lease.
     pub start_from: Moment,
-    /// The lease begins at the latest then.
+    /// The latest begin of the lease.
     pub start_until: Moment,
 }
 
@@ -78,7 +78,7 @@ pub struct Place {
     pub devices: DeviceIndices,
 }
 
-/// Where an offer stands.
+/// The state of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum OfferState {
     /// Waits for an answer of the other side until then.
@@ -92,7 +92,7 @@ pub enum OfferState {
     Begun {
         /// The lease.
         lease: LeaseId,
-        /// Until when both sides are bound.
+        /// Both sides are bound until then.
         ends_at: Moment,
     },
 }
@@ -100,11 +100,11 @@ pub enum OfferState {
 /// An offer of a long lease, or the agreement that it became.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct OfferRecord {
-    /// Who would pay.
+    /// The account that would pay.
     pub tenant: AccountId,
-    /// Who owns the hosts.
+    /// The owner of the hosts.
     pub provider: AccountId,
-    /// Whose terms these are. While the offer is open the other side answers.
+    /// The side that proposed the present terms. While the offer is open the other side answers.
     pub proposer: Side,
     /// The terms.
     pub terms: OfferTerms,
@@ -112,13 +112,13 @@ pub struct OfferRecord {
     pub place: Option<Place>,
     /// How often terms were countered.
     pub counters: u8,
-    /// Where it stands.
+    /// Its state.
     pub state: OfferState,
-    /// What is held of the proposer, and once it is accepted of each side.
+    /// The coins held of the proposer, and after the acceptance of each side.
     pub bond: Balance,
-    /// What is held of the tenant for the storage.
+    /// The coins held of the tenant for the storage.
     pub deposit: Balance,
-    /// When the agenda looks at it next; an entry for any other time is out of date.
+    /// When the agenda processes it next.
     pub due_at: Moment,
 }
 
@@ -135,16 +135,16 @@ pub enum OfferOutcome {
     NotBegun,
 }
 
-/// What is known of the lease of an agreement.
+/// The status of the lease of an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeaseStatus {
     /// It has not ended.
     Live,
-    /// It has ended.
+    /// It has ended, or a side has given it up.
     Ended {
-        /// When; the present, where that is not known.
+        /// The time of the end; the present if it is not known.
         at: Moment,
-        /// By whose act or fault; none where it is nobody's or not known.
+        /// The side whose act or fault it was. None if it was nobody's fault or is not known.
         by: Option<Side>,
     },
 }
@@ -152,11 +152,11 @@ pub enum Standing {
 /// A message of a ticket. Its text is not on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Message {
-    /// Who wrote it.
+    /// The side that wrote it.
     pub by: Side,
     /// SHA-256 of the text.
     pub digest: Digest,
-    /// When it was named.
+    /// When it was sent.
     pub at: Moment,
 }
 
@@ -165,15 +165,15 @@ pub struct Message {
 pub struct TicketRecord {
     /// The lease.
     pub lease: LeaseId,
-    /// Who opened it.
+    /// The tenant, who opened it.
     pub tenant: AccountId,
     /// The host of the lease when the ticket was opened.
     pub host: HostId,
-    /// Who owns the host.
+    /// The owner of the host.
     pub provider: AccountId,
     /// The messages in their order; the first is the tenant's.
     pub messages: UpTo<Message, MAX_MESSAGES>,
-    /// Who closed it.
+    /// The side that closed it, if it is closed.
     pub closed: Option<Side>,
     /// A provider that answers until then has responded in time.
     pub respond_until: Moment,
@@ -181,13 +181,13 @@ pub struct TicketRecord {
     pub counts: bool,
     /// Whether the provider responded in time, once that was written down as evidence.
     pub in_time: Option<bool>,
-    /// What is held of the tenant.
+    /// The coins held of the tenant.
     pub deposit: Balance,
-    /// When the agenda looks at it next; an entry for any other time is out of date.
+    /// When the agenda processes it next.
     pub due_at: Moment,
 }
 
-/// Whom an attestation is about.
+/// The subject of an attestation.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Subject {
     /// A provider, with all its hosts.
@@ -196,7 +196,7 @@ pub enum Subject {
     Host(HostId),
 }
 
-/// What is attested.
+/// An attribute that is attested.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Attribute {
     /// The subject has this certificate, such as `iso-27001`.
@@ -213,40 +213,40 @@ pub enum Attribute {
 /// A statement of an auditor.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct AttestationRecord {
-    /// Who answers for it.
+    /// The auditor.
     pub auditor: AccountId,
-    /// Whom it is about.
+    /// The provider or host.
     pub subject: Subject,
-    /// What it says.
+    /// The attribute.
     pub attribute: Attribute,
     /// SHA-256 of the evidence that the auditor keeps.
     pub evidence: Digest,
     /// When it was given.
     pub attested_at: Moment,
-    /// It is void from then on.
+    /// It is in force until then.
     pub expires_at: Moment,
-    /// What is held of the auditor for it.
+    /// The coins held of the auditor for it.
     pub stake: Balance,
     /// The contest, while there is one.
     pub contest: Option<Contest>,
-    /// When the agenda looks at it next; an entry for any other time is out of date.
+    /// When the agenda processes it next.
     pub due_at: Moment,
 }
 
-/// That somebody calls an attestation wrong.
+/// The contest of an attestation.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Contest {
-    /// Who.
+    /// The account that contests it.
     pub by: AccountId,
     /// SHA-256 of the evidence.
     pub evidence: Digest,
-    /// What is held of it.
+    /// The coins held of that account.
     pub stake: Balance,
-    /// Without a decision until then the attestation stays.
+    /// Without a decision until then the attestation stays in force.
     pub until: Moment,
 }
 
-/// Why an attestation is void.
+/// Why an attestation is no longer in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum VoidReason {
     /// Its time is over.
@@ -262,15 +262,15 @@ pub enum VoidReason {
 /// An account that may attest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct AuditorRecord {
-    /// What is held of it as its bond.
+    /// Its bond.
     pub bond: Balance,
     /// How many of its attestations are in force.
     pub attestations: u32,
-    /// It attests no more, and its bond is held until then.
+    /// If it has left: the time until which its bond is held.
     pub leaves_at: Option<Moment>,
 }
 
-/// What the agenda looks at.
+/// An entry of the agenda.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
 )]
@@ -303,7 +303,8 @@ pub struct Params {
     pub bond_ms: u64,
     /// The least bond of each side.
     pub min_bond: Balance,
-    /// So often the agenda looks whether the lease of an agreement has ended. Shorter than tasks are kept after their end.
+    /// The time between two checks whether the lease of an agreement has ended. Shorter than tasks are stored after their
+    /// end.
     pub watch_ms: u64,
     /// What is held of a tenant for a ticket until the chain forgets it.
     pub ticket_deposit: Balance,
@@ -321,9 +322,9 @@ pub struct Params {
     pub auditor_slash_ppm: u32,
     /// The longest time for which an attestation is in force.
     pub max_attestation_ms: u64,
-    /// What is held of who contests an attestation.
+    /// The coins held of an account that contests an attestation.
     pub contest_stake: Balance,
-    /// How long the chain's governance may decide about a contest.
+    /// The time within which governance may decide a contest.
     pub contest_ms: u64,
 }
 
@@ -356,10 +357,10 @@ impl Default for Params {
     }
 }
 
-/// What is wrong with parameters.
+/// Why parameters are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsound {
-    /// A period is zero, or longer than [`LONGEST_PERIOD_MS`].
+pub enum ParamsError {
+    /// A period is zero, or longer than [`MAX_PERIOD_MS`].
     PeriodInvalid,
     /// The least bond, the bond of an auditor or a stake is zero.
     BondOrStakeZero,
@@ -370,8 +371,8 @@ pub enum Unsound {
 }
 
 impl Params {
-    /// Whether the chain can work by them.
-    pub fn check(&self) -> Result<(), Unsound> {
+    /// Checks the parameters. Fails with the first [`ParamsError`].
+    pub fn check(&self) -> Result<(), ParamsError> {
         let periods = [
             self.max_offer_ms,
             self.max_lead_ms,
@@ -384,17 +385,17 @@ impl Params {
             self.max_attestation_ms,
             self.contest_ms,
         ];
-        if !periods.into_iter().all(|period| (1..=LONGEST_PERIOD_MS).contains(&period)) {
-            return Err(Unsound::PeriodInvalid);
+        if !periods.into_iter().all(|period| (1..=MAX_PERIOD_MS).contains(&period)) {
+            return Err(ParamsError::PeriodInvalid);
         }
         if [self.min_bond, self.auditor_bond, self.attestation_stake, self.contest_stake].contains(&0) {
-            return Err(Unsound::BondOrStakeZero);
+            return Err(ParamsError::BondOrStakeZero);
         }
         if self.auditor_slash_ppm > 1_000_000 {
-            return Err(Unsound::SlashTooHigh);
+            return Err(ParamsError::SlashTooHigh);
         }
         if self.auditor_unbonding_ms < self.contest_ms {
-            return Err(Unsound::UnbondingTooShort);
+            return Err(ParamsError::UnbondingTooShort);
         }
         Ok(())
     }

@@ -201,6 +201,8 @@ impl<T: Config> TaskChanges<T> {
         self.record_host_fault(&loaded, position, reason);
         let has_data = loaded.spec().kind == TaskKind::Rental && loaded.record.leases[position].started_at.is_some();
         if has_data {
+            // The state of a lease whose data is retained does not contain the reason of its end.
+            self.record_attempt(&mut loaded, position, reason);
             let reason = reason.into();
             self.end(&mut loaded, position, reason);
             self.update_state(&mut loaded);

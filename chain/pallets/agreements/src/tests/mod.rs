@@ -1,7 +1,7 @@
 //! What offers, tickets and attestations do, and what abuse of them costs.
 
+mod agreements;
 mod attestations;
-mod begun;
 mod offers;
 mod random_calls;
 mod tickets;

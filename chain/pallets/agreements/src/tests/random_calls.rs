@@ -85,7 +85,7 @@ fn change_world(rng: &mut SplitMix64) {
         let live: Vec<_> = state.leases.keys().copied().collect();
         if let Some(lease) = rng.pick_if_any(&live) {
             let by = rng.pick(&[None, Some(Side::Tenant), Some(Side::Provider)]);
-            state.leases.get_mut(&lease).expect("it is there").1 = Standing::Ended { at: Agreements::now(), by };
+            state.leases.get_mut(&lease).expect("it is there").1 = LeaseStatus::Ended { at: Agreements::now(), by };
         }
     });
 }

@@ -27,7 +27,7 @@ fn begun() -> (OfferId, LeaseId, u64) {
 }
 
 fn end(lease: LeaseId, at: u64, by: Option<Side>) {
-    world(|state| state.leases.get_mut(&lease).expect("it began").1 = Standing::Ended { at, by });
+    world(|state| state.leases.get_mut(&lease).expect("it began").1 = LeaseStatus::Ended { at, by });
 }
 
 fn closed() -> (OfferOutcome, Balance) {
@@ -175,7 +175,7 @@ fn what_does_not_fit_into_a_block_waits_for_the_next() {
         for _ in 0..2 {
             assert_ok!(Agreements::propose(signed(TENANT), account(PROVIDER), Box::new(terms()), START + HOUR));
         }
-        let one = <() as WeightInfo>::hook().saturating_add(<() as WeightInfo>::look_at());
+        let one = <() as WeightInfo>::agenda_base().saturating_add(<() as WeightInfo>::due_entry());
         HookWeight::set(&one);
         wait_past(HOUR);
         assert_eq!(Offers::<Test>::iter().count(), 1);

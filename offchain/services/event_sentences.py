@@ -131,9 +131,9 @@ _AGREEMENTS: Final = {
     "AuditorSlashed": "The auditor {who} loses {amount} for a wrong attestation.",
     "Attested": "The auditor {auditor} attests for {subject}: {attribute} (attestation {attestation}), until "
     "{expires_at}.",
-    "Contested": "{by} calls attestation {attestation} wrong, with evidence {evidence}; it is decided by {until}.",
+    "Contested": "{by} contests attestation {attestation}, with evidence {evidence}; it is decided by {until}.",
     "ContestRejected": "Attestation {attestation} stays after its contest; decided by governance: {decided}.",
-    "Voided": "Attestation {attestation} is void: {reason}.",
+    "Voided": "Attestation {attestation} is no longer in force: {reason}.",
     "DueFailed": "What was due for {due} could not be done and is tried again later: {error}",
     "ParamsChanged": "The parameters of agreements were changed.",
 }

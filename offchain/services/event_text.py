@@ -35,11 +35,8 @@ _PHRASES: Mapping[str, str] = {
     "DurationExceeded": "its maximum duration passed without a result",
     "Expired": "it was not assigned before its deadline",
     "Moved": "its pod was moved to another host",
-    "Kept": "it was kept",
     "NoAgreement": "the results of different hosts differ",
-    "NotBegun": "its lease did not begin, by nobody's known fault",
     "NotRepeated": "no other host repeated the work",
-    "ByGovernance": "governance revoked it",
     "NoResult": "no result was reported in time",
     "Preempted": "a task of higher priority took its place",
     "ScaledDown": "the service was scaled down",
@@ -47,6 +44,16 @@ _PHRASES: Mapping[str, str] = {
 }
 """Reasons for which leases and tasks end, by the name of the innermost variant."""
 
+_AGREEMENT_PHRASES: Mapping[str, str] = {
+    "ByGovernance": "governance revoked it",
+    "Expired": "its time is over",
+    "FoundWrong": "it was contested and found wrong",
+    "Kept": "it was kept",
+    "NotAccepted": "it was not accepted",
+    "NotBegun": "its lease did not begin, by nobody's known fault",
+    "Revoked": "its auditor revoked it",
+}
+"""Ends of offers and attestations."""
 _FAULTS: Mapping[str, str] = {
     "Absent": "it was absent",
     "StartTimeout": "it did not start a pod in time",
@@ -111,6 +118,9 @@ def failure_of(event: ChainEvent, block: Block) -> DispatchFailure | None:
 def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str:
     """Return an event as one or more sentences. `failure`: the error that the event refers to by number."""
     words = {name: _word(name, value) for name, value in event.fields.items()}
+    if event.pallet == "Agreements":
+        ends = {name: value for name, value in event.fields.items() if isinstance(value, str)}
+        words |= {name: _AGREEMENT_PHRASES[value] for name, value in ends.items() if value in _AGREEMENT_PHRASES}
     if failure is not None:
         words["error"] = f"{failure.pallet}.{failure.name}. {failure.doc}".strip()
     if isinstance(event.fields.get("lease"), int):

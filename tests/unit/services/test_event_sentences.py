@@ -105,7 +105,12 @@ def test_every_event_about_tenants_has_a_sentence(pallet: str) -> None:
             {"ticket": 5, "host": HOST, "in_time": False},
             "The provider of host 5Host responded to ticket 5 in time: no.",
         ),
-        ("Agreements", "Voided", {"attestation": 4, "reason": "FoundWrong"}, "Attestation 4 is void: found wrong."),
+        (
+            "Agreements",
+            "Voided",
+            {"attestation": 4, "reason": "Expired"},
+            "Attestation 4 is no longer in force: its time is over.",
+        ),
     ],
 )
 def test_an_event_is_a_sentence(pallet: str, name: str, values: dict[str, object], text: str) -> None:

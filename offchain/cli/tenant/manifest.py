@@ -225,7 +225,8 @@ def deposit_text(manifest: Manifest) -> str:
         "service": "It ends when that is used up; the unused part is refunded.",
         "rental": "It ends when that is used up; the unused part is refunded, and its volumes are kept for a while.",
     }[manifest.kind]
-    return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}. {ends}"
+    again = ", and as much again while another host repeats the job" if manifest.verification == "audit" else ""
+    return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}{again}. {ends}"
 
 
 def _spot_text(spot: SpotSpec) -> str:

@@ -143,10 +143,11 @@ fn outcomes() -> BTreeMap<usize, Outcome> {
     let (next, ended) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| loop {
-                let Some((key, strategy)) = all.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let found = outcome(*strategy);
-                ended.lock().expect("no game has panicked").insert(*key, found);
+            scope.spawn(|| {
+                while let Some((key, strategy)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = outcome(*strategy);
+                    ended.lock().expect("no game has panicked").insert(*key, found);
+                }
             });
         }
     });

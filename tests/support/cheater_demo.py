@@ -131,7 +131,7 @@ async def run_demo(demo: CheaterDemo) -> dict[str, Any]:
         f"{format_amount(slashed.fields['amount'])} of its bond, {slashed.fields['amount'] / liar_deposit:g} times the "
         "deposit of its lease."
     )
-    report_shares(demo, task)
+    report_shares(demo, task, slashed.fields["amount"])
     settled = await demo.events.until("Settled", task=task)
     return await outcome_of(demo, task, deposits, settled, (tenant_before, treasury_before))
 
@@ -154,11 +154,17 @@ async def report_tag(demo: CheaterDemo, role: str, lease: int) -> None:
     demo.say(f"{demo.name(demo.hosts[role]).capitalize()} shows the tag {bytes(shown.fields['tag']).hex()[:16]}….")
 
 
-def report_shares(demo: CheaterDemo, task: int) -> None:
+def report_shares(demo: CheaterDemo, task: int, slashed: int) -> None:
     """Print who gets a part of the slash."""
-    for account, amount in shares(demo, task).items():
-        who = "the tenant" if account == TENANT.address else f"the provider {account}"
-        demo.say(f"{who.capitalize()} gets {format_amount(amount)} of it as compensation; the rest is the treasury's.")
+    names = {TENANT.address: "The tenant"}
+    names |= {from_uri(PROVIDERS[role]).address: f"The provider of {NAMES[role]}" for role in PROVIDERS}
+    found = shares(demo, task)
+    for account, amount in found.items():
+        demo.say(f"{names.get(account, account)} gets {format_amount(amount)} of the slash.")
+    demo.say(
+        f"The other {format_amount(slashed - sum(found.values()))} are the treasury's. Rewards are parts of its fees for "
+        "the leases that agree, so that nobody gains by outvoting a host."
+    )
 
 
 def shares(demo: CheaterDemo, task: int) -> dict[str, int]:

@@ -161,9 +161,10 @@ def report_shares(demo: CheaterDemo, task: int, slashed: int) -> None:
     found = shares(demo, task)
     for account, amount in found.items():
         demo.say(f"{names.get(account, account)} gets {format_amount(amount)} of the slash.")
+    rest = format_amount(slashed - sum(found.values()))
     demo.say(
-        f"The other {format_amount(slashed - sum(found.values()))} are the treasury's. Rewards are parts of its fees for "
-        "the leases that agree, so that nobody gains by outvoting a host."
+        f"The other {rest} are the treasury's. Rewards are parts of its fees for the leases that agree, so that nobody "
+        "gains by outvoting a host."
     )
 
 

@@ -17,7 +17,7 @@ from offchain.schema.chain_types._generated_chain import (
     Survival,
 )
 from offchain.schema.chain_types.escrow import ends_at
-from offchain.schema.chain_types.replicas import replicas_of
+from offchain.schema.chain_types.replicas import is_compared
 from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STATES
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
@@ -77,7 +77,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, sta
         pod=record.pod,
         attempt=record.generation,
         kind=spec.kind,
-        redundant=replicas_of(spec) > 0,
+        redundant=is_compared(spec),
         status=LeaseStatus(record.state.tag),
         devices=tuple(record.devices),
         gpu_milli=spec.resources.gpus.milli,

@@ -1,4 +1,4 @@
-"""Results of replicas: stored with their salts before they are committed, revealed when all results are committed."""
+"""Results that are compared: stored with their salts before they are committed; tag and result are shown later."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from node_agent.core.replica_results import HeldResult, RevealStep, RevealView, reveal_step
+from node_agent.core.replica_results import HeldResult, ResultStep, ResultView, next_step
 from node_agent.core.values import HostLease
 from offchain.adapters.background_tasks import BackgroundTasks
 from offchain.adapters.chain.typed import GantryChain
@@ -45,7 +45,7 @@ class ReplicaResults:
         self._chain = GantryChain(port)
         self._store = store
         self._host_key = host_key
-        self._sending: set[int] = set()
+        self._sending: set[str] = set()
         self._lost: set[int] = set()
         self._tasks = BackgroundTasks()
         store.migrate("replica_results", _TABLES)
@@ -89,14 +89,14 @@ class ReplicaResults:
         )
 
     async def run(self, send: SendCall) -> None:
-        """Reveal results until cancelled."""
+        """Show tags and results until cancelled."""
         try:
             while True:
                 try:
                     async for head in self._port.best():
                         await self._step_all(head, send)
                 except (ChainUnreachable, BadReply, StoreStuck) as error:
-                    log.debug("results of replicas wait: %s", error)
+                    log.debug("compared results wait: %s", error)
                 await asyncio.sleep(RETRY_S)
         finally:
             await self._tasks.close()
@@ -111,24 +111,42 @@ class ReplicaResults:
         for held in results:
             await self._step(held, await self._view(held, head, final, now_ms, params.result_reveal_ms), send)
 
-    async def _step(self, held: HeldResult, view: RevealView, send: SendCall) -> None:
-        step = reveal_step(view)
-        if step is RevealStep.FORGET:
+    async def _step(self, held: HeldResult, view: ResultView, send: SendCall) -> None:
+        step = next_step(view)
+        if step is ResultStep.FORGET:
             statement = "DELETE FROM replica_results WHERE lease = ? AND created_at_ms = ?"
             await self._store.write(lambda: self._store.writer.run(statement, held.lease, held.created_at_ms))
-        elif step is RevealStep.LOST and held.lease not in self._lost:
+        elif step is ResultStep.LOST and held.lease not in self._lost:
             self._lost.add(held.lease)
             log.error("lease %d: the committed result is not from this agent's folder, and is not revealed", held.lease)
-        elif step is RevealStep.REVEAL and held.lease not in self._sending:
-            self._sending.add(held.lease)
-            self._tasks.run(self._reveal(held, send))
+        elif step is ResultStep.TAG:
+            call = calls.verification_tag_result(lease=held.lease, tag=held.tag)
+            self._show("tag-result", held, call, send)
+        elif step is ResultStep.REVEAL:
+            call = calls.verification_reveal_result(lease=held.lease, result=held.result, salt=held.salt)
+            self._show("reveal-result", held, call, send)
 
-    async def _view(self, held: HeldResult, head: BlockRef, final: BlockRef, now_ms: int, reveal_ms: int) -> RevealView:
+    def _show(self, what: str, held: HeldResult, call: Call, send: SendCall) -> None:
+        """Send a call about a result, one at a time."""
+        # The outbox continues the call after a restart: the key is the same, and so is the call.
+        key = f"{what}:{held.lease}:{held.created_at_ms}"
+        if key not in self._sending:
+            self._sending.add(key)
+            self._tasks.run(self._sent(key, held.lease, call, send))
+
+    async def _sent(self, key: str, lease: int, call: Call, send: SendCall) -> None:
+        try:
+            if await send(key, call):
+                log.info("lease %d: %s is on the chain", lease, call.function)
+        finally:
+            self._sending.discard(key)
+
+    async def _view(self, held: HeldResult, head: BlockRef, final: BlockRef, now_ms: int, reveal_ms: int) -> ResultView:
         task = lease_parts(held.lease)[0]
         at_best = await self._chain.read(storage.verification_results, task, at=head.hash)
         at_final = await self._chain.read(storage.verification_results, task, at=final.hash)
         is_over = await self._is_over(held, final)
-        return RevealView(held.lease, held.commitment(self._host_key), at_best, at_final, is_over, now_ms, reveal_ms)
+        return ResultView(held.lease, held.commitment(self._host_key), at_best, at_final, is_over, now_ms, reveal_ms)
 
     async def _is_over(self, held: HeldResult, final: BlockRef) -> bool:
         """Whether the lease has ended in a final block, or is not in the final chain although it is older."""
@@ -136,13 +154,3 @@ class ReplicaResults:
         if lease is not None and lease.record.created_at == held.created_at_ms:
             return lease.record.state.tag not in LIVE_LEASE_STATES
         return await self._chain.now_ms(final.hash) >= held.created_at_ms
-
-    async def _reveal(self, held: HeldResult, send: SendCall) -> None:
-        try:
-            # The outbox continues the call after a restart: the key is the same, and so is the call.
-            key = f"reveal-result:{held.lease}:{held.created_at_ms}"
-            call = calls.verification_reveal_result(lease=held.lease, result=held.result, salt=held.salt)
-            if await send(key, call):
-                log.info("lease %d: its result is revealed", held.lease)
-        finally:
-            self._sending.discard(held.lease)

@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 class ReportSender:
     """Sends reports once it is certain that this agent serves the leases. `emit` takes their outcomes.
 
-    The result of a replica is committed instead of reported; `replicas` reveals it later. `say` writes to the log of a
-    lease's pod.
+    The result of a replica or an audited job is committed instead of reported; `replicas` reveals it later. `say`
+    writes to the log of a lease's pod.
     """
 
     def __init__(

@@ -105,8 +105,8 @@ def _containers(manifest: Manifest, devices: Sequence[LocalDevice], gpu_milli: i
 
 
 def _task_problem(lease: HostLease, manifest: Manifest) -> str | None:
-    if lease.redundant != (manifest.verification == "redundant"):
-        asks, has = ("is", "asks for none") if lease.redundant else ("is not", "asks for replicas")
+    if lease.redundant != manifest.is_compared:
+        asks, has = ("is", "does not ask for that") if lease.redundant else ("is not", "asks for that")
         return f"The result of the task {asks} compared with those of other hosts, and the manifest {has}."
     if manifest.kind != lease.kind.value.lower():
         return f"The manifest is of a {manifest.kind}, the task is a {lease.kind.value.lower()}."

@@ -147,7 +147,7 @@ class SubmitStarted(Command):
 
 @dataclass(frozen=True, slots=True)
 class SubmitResult(Command):
-    """Submit report_result, or commit the result of a replica; answered by ReportOutcome."""
+    """Submit report_result, or commit a result that is compared; answered by ReportOutcome."""
 
     digest: bytes
     exit_code: int

@@ -137,7 +137,7 @@ def inventory(pod: Pod) -> cmd.TakeInventory:
 def collect(pod: Pod) -> cmd.Command:
     """Read the result of the ended pod.
 
-    A replica that a limit ended has an empty result: how far it came differs between honest hosts.
+    A compared result is empty if a limit ended the pod: how far it came differs between honest hosts.
     """
     at_limit = bool(pod.cut) or (pod.ending is not None and pod.ending.oom_killed)
     handle = None if at_limit and pod.lease.redundant else main_container(pod).handle

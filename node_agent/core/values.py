@@ -130,7 +130,7 @@ class HostLease:
     """Generation of the lease: the number of the task's lease for this pod."""
     kind: TaskKind
     redundant: bool
-    """Its result is compared with those of other hosts."""
+    """It is a replica or an audited job: its result is committed, and compared with those of other hosts."""
     status: LeaseStatus
     devices: tuple[int, ...]
     gpu_milli: int
@@ -241,8 +241,8 @@ class PodSpec:
     registry_login: RegistryLogin | None = None
     """The secret for pulling images from one registry; None: without a login."""
     is_replica: bool = False
-    """Its result is compared with those of other hosts: its containers have no network and find nothing that tells one
-    replica from another, and nobody may enter them."""
+    """It is a replica or an audited job: its containers have no network and find nothing that tells one pod of the task
+    from another, and nobody may enter them."""
     array_index: int = 0
     """Place of the task among those that were submitted together, from 0."""
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from node_agent.core.states import Pod
+from node_agent.core.states import Phase, Pod
 from node_agent.drivers.port import Driver, DriverError, PodGone
 from node_agent.handlers.attestation_requests import check_account
 from node_agent.handlers.challenge_requests import check_committee
@@ -41,7 +41,7 @@ from offchain.schema.chain_types._generated_chain import (
     LeaseStateSuspended,
 )
 from offchain.schema.chain_types.ids import lease_parts
-from offchain.schema.chain_types.replicas import replicas_of
+from offchain.schema.chain_types.replicas import is_audited, is_compared
 from offchain.schema.manifest.parse import parse_manifest
 from offchain.schema.manifest.types import ManifestError
 from offchain.schema.protocol.messages import Answer, Code, Op, Request
@@ -55,7 +55,13 @@ TAILS_AT_ONCE: Final = 4
 FOLLOW_FROM: Final = 10_000
 """Maximum of lines between the last lines and the first of those that follow."""
 CHANGES_POD: Final = INTO_POD - {Op.GET}
-"""Requests by which a tenant could make one replica of a job end with another result than the others."""
+"""Requests by which a tenant could make one pod of a compared job end with another result than the others."""
+SHOWS_OUTPUT: Final = frozenset({Op.RESULT, Op.LOGS, Op.GET})
+"""Requests whose answers another host could copy its result from."""
+COMPARED_LATER: Final = frozenset({"Queued", "Assigned", "Running"})
+"""States of a task whose results are not compared yet."""
+WITHOUT_OUTPUT: Final = frozenset({Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.REFUSING, Phase.REFUSED})
+"""Phases in which a pod that has never run has no output."""
 ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
 """Types of proxy that may act for a tenant's tasks (`ProxyType` of the runtime)."""
 
@@ -106,12 +112,14 @@ class HostRequests:
             return
         if request.op in INTO_POD or request.op is Op.DELIVER:
             _check_runs(request.lease, lease.record.state, request.op)
-        if request.op in CHANGES_POD and replicas_of(lease.task.spec):
+        if request.op in CHANGES_POD and is_compared(lease.task.spec):
             raise refused(
                 Code.UNSUPPORTED,
-                f"Lease {request.lease} is a replica: its result is compared with those of other hosts.",
-                "Nobody may enter it. gantry logs shows its output.",
+                f"The result of lease {request.lease} is compared with those of other hosts.",
+                "Nobody may enter its pod. gantry logs shows its output.",
             )
+        if request.op in SHOWS_OUTPUT and not _has_not_run(self._pod_of(lease.id)):
+            _check_shown(lease)
         if request.op in OF_SNAPSHOTS:
             _check_has_snapshots(request.lease, lease.record.state, request.args)
 
@@ -336,6 +344,26 @@ def _check_runs(number: int, state: object, op: Op) -> None:
         f"Lease {number} has ended, and with it the way into its pod.",
         "Its log and result are still there: gantry logs, gantry task result.",
     )
+
+
+def _has_not_run(pod: Pod | None) -> bool:
+    """Whether the log of a pod has lines of the host only."""
+    return pod is not None and pod.phase in WITHOUT_OUTPUT and pod.began_at_ms is None
+
+
+def _check_shown(lease: LeaseOfTask) -> None:
+    """Refuse the output of an audited job while another host may have to repeat the work and could copy it.
+
+    The tenant may own that host, which the first one pays.
+    """
+    is_secret = is_audited(lease.task.spec) and lease.record.result is None
+    if is_secret and lease.task.record.state.tag in COMPARED_LATER:
+        raise refused(
+            Code.NOT_READY,
+            f"Task {lease.task.id} is audited: output and result of lease {lease.id} are shown to nobody before the "
+            "result is revealed.",
+            "Ask again when the task is reported or verified: another host that repeats the job must not copy it.",
+        )
 
 
 def _check_has_snapshots(number: int, state: object, args: Args) -> None:

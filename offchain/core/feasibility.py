@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from offchain.core.pricing import offers, rate_per_hour
+from offchain.core.pricing import offers, rate_per_hour, with_surcharge
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape, device_class_of
 from offchain.core.values import Capabilities, Capacity, Device, Host, HostStatus, Placement, Resources
 
@@ -78,7 +78,8 @@ def fit(host: Host, request: PodRequest) -> Fit | Misfit:
         return chosen
     if not offers(host.ask, request.unit):
         return Misfit.UNIT_NOT_OFFERED
-    rate = rate_per_hour(request.resources, host.devices, chosen, host.ask, request.unit)
+    price = rate_per_hour(request.resources, host.devices, chosen, host.ask, request.unit)
+    rate = with_surcharge(price, request.surcharge_ppm)
     return Fit(chosen, rate) if rate <= request.max_rate_per_hour else Misfit.PRICE
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "owed",
     "rate_per_hour",
     "storage_rate_per_hour",
+    "with_surcharge",
 ]
 
 PPM: Final = 1_000_000
@@ -55,6 +56,11 @@ def rate_per_hour(
     if max(cpu, memory, disk, *gpus) >= UNPAYABLE:
         return UNPAYABLE
     return _at_unit(sum(gpu // 1000 for gpu in gpus) + cpu // 1000 + memory // 1024 + disk, ask, unit)
+
+
+def with_surcharge(rate: int, surcharge_ppm: int) -> int:
+    """Return the rate of a pod of an audited job whose price is `rate`, base units per hour, rounded down."""
+    return min(UNPAYABLE, rate * (PPM + surcharge_ppm) // PPM)
 
 
 def storage_rate_per_hour(resources: Resources, ask: Ask, unit: BillingUnit) -> int:

@@ -191,9 +191,14 @@ class Task:
     """Affinity of its pods; replicas whose results are compared are on hosts of different providers."""
     survival: Survival = Survival.RESTART
     replicas: int = 0
-    """How many of its results are compared first; 0: they are not compared."""
+    """How many of its results are compared in any case; 0: none are, or only those of a drawn audit."""
+    audited: bool = False
+    """Another host repeats its work if the chain draws it."""
+    surcharge_ppm: int = 0
+    """What its host gets besides its price for the audits, in parts per million of the price; the limit is for both
+    together."""
     ended_on: tuple[str, ...] = ()
-    """Hosts of its replicas that have ended, whose providers get no other one."""
+    """Hosts of its pods with compared results that have ended, whose providers get no other one."""
 
     @property
     def hosts(self) -> frozenset[str]:

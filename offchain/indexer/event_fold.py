@@ -14,6 +14,7 @@ _TASK_STATES: Final[Mapping[str, str]] = {
     "ResultAccepted": "Verified",
     "Verified": "Verified",
     "Disputed": "Disputed",
+    "NotRepeated": "Reported",
     "NotVerified": "Failed(NoAgreement)",
 }
 

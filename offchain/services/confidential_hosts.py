@@ -65,13 +65,14 @@ class ConfidentialHosts:
 
 
 async def find_confidential_hosts(
-    spec: TaskSpec, tenant: str, hosts: Iterable[Host], attest: AttestHost
+    spec: TaskSpec, tenant: str, hosts: Iterable[Host], attest: AttestHost, audit_surcharge_ppm: int = 0
 ) -> ConfidentialHosts:
     """Ask the hosts that could run the task, until enough have proven that they are confidential.
 
-    Hosts with free resources are asked first, then cheap ones. Raises errors of the chain.
+    Hosts with free resources are asked first, then cheap ones. `audit_surcharge_ppm`: the chain's parameter. Raises
+    errors of the chain.
     """
-    candidates = _candidates(spec, tenant, hosts)
+    candidates = _candidates(spec, tenant, hosts, audit_surcharge_ppm)
     proven: list[str] = []
     refused: dict[str, str] = {}
     for first in range(0, min(len(candidates), MOST_ASKED), AT_ONCE):
@@ -121,9 +122,9 @@ async def confidential_text(chain: ChainPort, task: Task) -> str | None:
     return f"{policy.text}; placed only on the hosts that its tenant named: {', '.join(hosts)}"
 
 
-def _candidates(spec: TaskSpec, tenant: str, hosts: Iterable[Host]) -> list[str]:
+def _candidates(spec: TaskSpec, tenant: str, hosts: Iterable[Host], audit_surcharge_ppm: int) -> list[str]:
     """Return the online hosts that could run the task if nothing else ran there, the best first."""
-    request = PodRequest.of(task_of_spec(spec, tenant))
+    request = PodRequest.of(task_of_spec(spec, tenant, audit_surcharge_ppm=audit_surcharge_ppm))
     found: list[tuple[bool, int, str]] = []
     for host in hosts:
         when_empty = fit(emptied(host), request)

@@ -20,122 +20,10 @@ from offchain.ports import Block, ChainEvent, DispatchFailure
 from offchain.schema.chain_types.ids import lease_parts
 from offchain.schema.chain_types.reasons import SENTENCES, innermost
 from offchain.schema.manifest.values import format_amount
+from offchain.schema.value_text import duration_text
+from offchain.services.event_sentences import EVENT_SENTENCES
 
-_FAILED_ATTEMPT = "{reason}; failures by different providers: {failures}. {bills}"
-_PAYMENT = (
-    "{share} to the provider, {fee} protocol fee ({scheduler_fee} of it to the scheduler, {settler_fee} to the settler)"
-)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SENTENCES: Mapping[tuple[str, str], str] = {
-    ("Tasks", "Submitted"): "Submitted by {tenant}{together}.",
-    ("Tasks", "Assigned"): "Assigned: {leases}.",
-    ("Tasks", "PodStarted"): "Pod {pod} runs (lease {lease}); it is paid for until {depletes_at}.",
-    ("Tasks", "PodReported"): "Pod {pod} ended with {result}.",
-    ("Tasks", "Requeued"): "Lease {lease} was given up: " + _FAILED_ATTEMPT,
-    ("Tasks", "PodLost"): "Pod {pod} was lost (lease {lease}): " + _FAILED_ATTEMPT,
-    (
-        "Tasks",
-        "PreemptionNoticed",
-    ): "Will be preempted by task {wanting} of a higher priority; runs until {ends_at}.",
-    (
-        "Tasks",
-        "PreemptionWithdrawn",
-    ): "The preemption was withdrawn: task {wanting} does not need its place, or does not fit.",
-    ("Tasks", "PreemptionFailed"): "Its preemption of other tasks failed: it does not fit in their place.",
-    ("Tasks", "Preempted"): "Preempted by task {wanting}. {bills}",
-    ("Tasks", "StandbyNamed"): "Pod {pod} (lease {lease}) has a standby: {host}.",
-    (
-        "Tasks",
-        "LeaseMoved",
-    ): "Pod {pod} moved to {host}, {deposit} deposited (lease {to}); lease {from} ended: {reason}. {bill}",
-    ("Tasks", "Checkpointed"): "Pod {pod} (lease {lease}) has a checkpoint of {bytes} bytes, sha256 {digest}.",
-    ("Tasks", "LeaseEnded"): "Lease {lease} ended: {reason}. {bills}",
-    ("Tasks", "Cancelled"): "Cancelled by the tenant. {bills}",
-    ("Tasks", "Expired"): "Expired: it was not assigned before its deadline.",
-    ("Tasks", "StateChanged"): "State changed from {from} to {to}.",
-    ("Tasks", "Stopped"): "Ended by the tenant.",
-    ("Tasks", "Scaled"): "Scaled; pods now: {pods}. {bills}",
-    ("Tasks", "ResultAccepted"): "The tenant accepted the result.",
-    ("Tasks", "Verified"): "The results of the replicas agree.",
-    ("Tasks", "NotVerified"): "The results of the replicas do not agree. {bills}",
-    ("Tasks", "Disputed"): "The result is disputed.",
-    ("Tasks", "DisputeResolved"): "The dispute was decided; upheld: {upheld}. {bills}",
-    ("Tasks", "Settled"): "Settled. {bills}",
-    ("Tasks", "Rated"): "The tenant rated pod {pod} with {stars} of 5 stars.",
-    ("Tasks", "Purged"): "The host deleted the data of lease {lease} (receipt {receipt}).",
-    ("Tasks", "DataLost"): "The host lost the data of lease {lease}.",
-    ("Tasks", "DataMoved"): "Lease {to} took over the data of lease {from}.",
-    ("Tasks", "Pruned"): "Removed from the chain's storage; the digest of its page is {digest}.",
-    (
-        "Tasks",
-        "SchedulerPunished",
-    ): "The scheduler {who} placed pod {pod} on a host of its own although host {cheaper} was "
-    "cheaper: {to_tenant} of its bond went to the tenant, {to_treasury} to the treasury.",
-    ("Tasks", "ItemRefused"): "A call in a batch was refused: {error}",
-    ("Leases", "Extended"): "{amount} deposited for more time; lease {lease} is paid for until {ends_at}.",
-    ("Leases", "ToppedUp"): "{amount} deposited for lease {lease}; it lasts until {depletes_at}.",
-    ("Leases", "Suspended"): "Lease {lease} was suspended; it costs {rate_per_hour} an hour and lasts until {ends_at}.",
-    ("Leases", "Resumed"): "Lease {lease} was resumed; it costs {rate_per_hour} an hour and lasts until {ends_at}.",
-    ("Leases", "ReclaimNoticed"): "The provider reclaims the resources of lease {lease} at {reclaim_at}.",
-    ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: " + _PAYMENT + ".",
-    ("Leases", "BountyPaid"): "{who} closed lease {lease}, whose deposit was used up, for a bounty of {bounty}.",
-    (
-        "Leases",
-        "DataKept",
-    ): "The data of lease {lease} is kept until {until}; {amount} is held for it, at {rate_per_hour} an hour.",
-    ("Leases", "StoragePaid"): "The data of lease {lease} was paid for: "
-    + _PAYMENT
-    + "; {refunded} refunded to the tenant.",
-    ("Leases", "DataReleased"): "The tenant released the data of lease {lease}.",
-    ("Leases", "PurgedWithoutReceipt"): "The data of lease {lease} counts as deleted; its host sent no receipt.",
-    ("Verification", "CommitteeDrawn"): "A committee was drawn: {members}.",
-    ("Verification", "CommitteeNotDrawn"): "No committee was drawn: there were not enough verifiers.",
-    ("Verification", "VoteCommitted"): "{who} committed a vote.",
-    ("Verification", "RevealsOpened"): "Votes can be revealed until {until}.",
-    ("Verification", "VoteRevealed"): "{who} voted {vote}.",
-    ("Verification", "BallotClosed"): "The votes were counted; verdict: {verdict}.",
-    ("Verification", "VerifierPenalised"): "{who} loses {amount}: {reason}.",
-    ("Verification", "VerifierRewarded"): "{who} receives {amount} for its vote.",
-    ("Verification", "ResultCommitted"): "Pod {pod} committed its result (lease {lease}).",
-    ("Verification", "ResultsOpened"): "Results can be revealed until {until}.",
-    ("Verification", "ResultRevealed"): "Pod {pod} revealed its result: {result}.",
-    ("Verification", "ReplicaRejected"): "The result of pod {pod} does not count: {reason}.",
-    ("Verification", "ExtraPodWanted"): "The results differ; replicas required now: {wanted}.",
-    ("Verification", "ResultsClosed"): "The results were compared: {outcome}.",
-    (
-        "Verification",
-        "DisputeOpened",
-    ): "{by} disputes the result and stakes {stake}; evidence is due by {until}.",
-    ("Verification", "EvidenceAdded"): "{by} added evidence {digest}.",
-    ("Verification", "JuryAwaited"): "A jury will be drawn.",
-    ("Verification", "JuryCommits"): "Jurors can commit their votes until {until}.",
-    ("Verification", "DisputeDecided"): "The jury's verdict: {verdict}.",
-    ("Verification", "DisputeClosed"): "The dispute was closed: {outcome}.",
-    ("Verification", "Appealed"): "{by} appeals and stakes {stake}; evidence is due by {until}.",
-    ("Verification", "StakeReturned"): "{who} gets its stake of {amount} back.",
-    ("Verification", "StakeLost"): "{who} loses its stake of {amount}.",
-    ("Verification", "FeeRefunded"): "{who} gets its fee of {amount} back.",
-    ("Hosts", "Registered"): "Registered by {provider}.",
-    ("Hosts", "StatusChanged"): "State changed from {from} to {to}.",
-    ("Hosts", "EndpointChanged"): "Its endpoint changed.",
-    ("Hosts", "AskChanged"): "Its prices changed. Per hour: {ask}.",
-    ("Hosts", "HardwareChanged"): "Its hardware was registered again (change {generation}); the required bond is "
-    "{bond_required}.",
-    ("Hosts", "DeviceHealthChanged"): "The host reported its unhealthy GPUs: {unhealthy}.",
-    ("Hosts", "NetworkMeasured"): "The host measured its network: {down_mbps} Mbit/s to it, {up_mbps} Mbit/s from it; "
-    "latency: {latency_ms}.",
-    ("Hosts", "DeviceAttested"): "A challenge {attested} that GPU {device} is genuine.",
-    (
-        "Hosts",
-        "DeviceChallenged",
-    ): "GPU under challenge, which takes no new lease until the host has answered: {device}.",
-    ("Hosts", "AbsenceReported"): "{reporter} reported that the host is absent: {bounty} of its bond went to the "
-    "reporter, {forfeited} to the treasury.",
-    ("Hosts", "Slashed"): "Slashed: the host lost {amount} of its bond because {fault}.",
-    ("Hosts", "BondToppedUp"): "{amount} added to its bond.",
-    ("Hosts", "BondWithdrawn"): "The provider withdrew the bond of {amount}.",
-    ("Reputation", "Scored"): "Its score is {score_ppm} now.",
-}
 _PHRASES: Mapping[str, str] = {
     **SENTENCES,
     "AttemptsExhausted": "every attempt failed",
@@ -147,7 +35,8 @@ _PHRASES: Mapping[str, str] = {
     "DurationExceeded": "its maximum duration passed without a result",
     "Expired": "it was not assigned before its deadline",
     "Moved": "its pod was moved to another host",
-    "NoAgreement": "the results of its replicas differ",
+    "NoAgreement": "the results of different hosts differ",
+    "NotRepeated": "no other host repeated the work",
     "NoResult": "no result was reported in time",
     "Preempted": "a task of higher priority took its place",
     "ScaledDown": "the service was scaled down",
@@ -155,6 +44,16 @@ _PHRASES: Mapping[str, str] = {
 }
 """Reasons for which leases and tasks end, by the name of the innermost variant."""
 
+_AGREEMENT_PHRASES: Mapping[str, str] = {
+    "ByGovernance": "governance revoked it",
+    "Expired": "its time is over",
+    "FoundWrong": "it was contested and found wrong",
+    "Kept": "it was kept",
+    "NotAccepted": "it was not accepted",
+    "NotBegun": "its lease did not begin, by nobody's known fault",
+    "Revoked": "its auditor revoked it",
+}
+"""Ends of offers and attestations."""
 _FAULTS: Mapping[str, str] = {
     "Absent": "it was absent",
     "StartTimeout": "it did not start a pod in time",
@@ -219,6 +118,9 @@ def failure_of(event: ChainEvent, block: Block) -> DispatchFailure | None:
 def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str:
     """Return an event as one or more sentences. `failure`: the error that the event refers to by number."""
     words = {name: _word(name, value) for name, value in event.fields.items()}
+    if event.pallet == "Agreements":
+        ends = {name: value for name, value in event.fields.items() if isinstance(value, str)}
+        words |= {name: _AGREEMENT_PHRASES[value] for name, value in ends.items() if value in _AGREEMENT_PHRASES}
     if failure is not None:
         words["error"] = f"{failure.pallet}.{failure.name}. {failure.doc}".strip()
     if isinstance(event.fields.get("lease"), int):
@@ -227,7 +129,7 @@ def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str
         words["pod"] = str(lease_parts(event.fields["to"])[1])
     count, first = event.fields.get("count", 1), event.fields.get("first")
     words["together"] = f" with {count - 1} more, from task {first} on" if count > 1 else ""
-    sentence = _SENTENCES.get((event.pallet, event.name))
+    sentence = EVENT_SENTENCES.get((event.pallet, event.name))
     if sentence is None:
         return _bare_text(event, words)
     try:
@@ -281,6 +183,31 @@ def _variant_text(value: Any) -> str:
     return phrase(value) if isinstance(value, (str, dict)) else str(value)
 
 
+def _party_text(value: Any) -> str:
+    """Return a side of an agreement as a word; an account stays an address."""
+    return value.lower() if value in ("Tenant", "Provider") else str(value)
+
+
+def _numbered_text(value: Mapping[str, Any]) -> str:
+    """Return a variant with a number or an account, such as "host 5F..."."""
+    ((kind, named),) = value.items()
+    return f"{kind.lower()} {named}"
+
+
+def _attribute_text(value: Mapping[str, Any]) -> str:
+    ((kind, what),) = value.items()
+    if kind == "Region":
+        region = bytes(what["region"]).decode("utf-8", errors="backslashreplace")
+        return f"it is in the region {region}, with round trips of at most {what['max_latency_ms']} ms"
+    return f"it has the certificate {bytes(what).decode('utf-8', errors='backslashreplace')}"
+
+
+def _outcome_text(value: Any) -> str:
+    if isinstance(value, dict) and "BrokenBy" in value:
+        return f"the {value['BrokenBy'].lower()} broke the agreement"
+    return _variant_text(value)
+
+
 def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
     found = list(bills)
     if not found:
@@ -300,25 +227,30 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
 
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "deposit", "owed", "bounty", "stake"), format_amount),
-    **dict.fromkeys(("scheduler_fee", "settler_fee", "refunded"), format_amount),
+    **dict.fromkeys(("scheduler_fee", "settler_fee", "refunded", "compensation", "bond"), format_amount),
     **dict.fromkeys(("to_tenant", "to_treasury", "forfeited", "bond_required"), format_amount),
     **dict.fromkeys(("ends_at", "depletes_at", "reclaim_at", "until", "again_at"), time_text),
+    **dict.fromkeys(("expires_at", "respond_until", "start_until"), time_text),
+    **dict.fromkeys(("upheld", "repeated", "in_time", "decided"), lambda value: "yes" if value else "no"),
+    "attribute": _attribute_text,
     "bills": _bills_text,
+    "by": _party_text,
     "bill": lambda bill: _bills_text([bill]),
     "leases": _leases_text,
     "ask": _ask_text,
     "attested": lambda value: "proved" if value else "did not prove",
     "device": lambda value: "none" if value is None else str(value),
+    "due": _numbered_text,
+    "duration_ms": duration_text,
     "fault": lambda value: _FAULTS.get(value) or _variant_text(value),
     "latency_ms": lambda value: f"{value} ms" if value else "unknown",
     "unhealthy": lambda value: ", ".join(map(str, value)) or "none",
     "result": _result_text,
-    **dict.fromkeys(
-        ("reason", "outcome", "verdict", "vote"),
-        _variant_text,
-    ),
+    **dict.fromkeys(("reason", "verdict", "vote"), _variant_text),
+    "outcome": _outcome_text,
+    "probability_ppm": lambda value: f"{value / 10_000:g} %",
     "score_ppm": lambda value: f"{value / 1_000_000:.6f}",
-    "upheld": lambda value: "yes" if value else "no",
+    "subject": _numbered_text,
 }
 """How the values of fields with these names are written."""
 

@@ -19,12 +19,13 @@ from offchain.errors import CheckFailed
 from offchain.ports import BlockRef, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskSpec
 from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.replicas import is_audited
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted, duration_text
 from offchain.services.event_text import time_text
 from offchain.services.record_views import text_of
 from offchain.services.snapshot_reader import SnapshotReader
-from offchain.services.submit_checks import task_of_spec
+from offchain.services.submit_checks import surcharge_text, task_of_spec
 
 _NAMED = 3
 _WORDS: Final[Mapping[Misfit, str]] = {Misfit.NOT_ONLINE: "offline, draining, suspended or unverified"}
@@ -76,7 +77,9 @@ async def report_at(
     if spec.data_from is not None:
         lease = await chain.lease(spec.data_from)
         data = None if lease is None else RetainedData(lease.record.host, lease.task.spec.resources.disk_gib)
-    return _report(snapshot, task_of_spec(spec, tenant, now_ms=snapshot.now_ms, takes_over=data), queues)
+    surcharge_ppm = (await chain.params("Tasks")).audit_surcharge_ppm if is_audited(spec) else 0
+    task = task_of_spec(spec, tenant, now_ms=snapshot.now_ms, takes_over=data, audit_surcharge_ppm=surcharge_ppm)
+    return _report(snapshot, task, queues)
 
 
 async def report_task(chain: ChainPort, number: int) -> FeasibilityReport:
@@ -158,6 +161,7 @@ def feasibility_fields(report: FeasibilityReport, reserved_ms: int | None = None
         "highest_rate_per_hour": max(rates, default=None),
         "max_rate_per_hour": task.max_rate_per_hour,
         "replicas": task.replicas or None,
+        "audit": _audit(task),
         "pods_needed": forecast.pods_needed,
         "pods_now": forecast.pods_now,
         "pods_ever": forecast.pods_ever,
@@ -182,6 +186,7 @@ def feasibility_lines(report: FeasibilityReport, reserved_ms: int | None = None)
         ("Later", f"{forecast.later} more when running pods have ended" if forecast.later else None),
         ("Price", _price(forecast, task)),
         ("Replicas", _replicas_text(task)),
+        ("Audit", _audit_text(task)),
         ("Start", start_text(report, reserved_ms)),
         ("Standby", _standby_text(forecast, task)),
         ("Excluded now", reasons_text(forecast.now) or None),
@@ -320,6 +325,34 @@ def _replicas_text(task: Task) -> str | None:
     return (
         f"{task.replicas}, each on a host of another provider, for at most {format_amount(each * task.replicas)} in "
         f"all; one more for at most {format_amount(each)} if their results differ. Wrong results are not paid"
+    )
+
+
+def _audit(task: Task) -> dict[str, Any] | None:
+    """Return what an audit changes in the price of a task; None if it is not audited.
+
+    The rates include the surcharge. `second_deposit`: what is held at most, in base units, while another host repeats
+    the work.
+    """
+    if not task.audited:
+        return None
+    most = deposit(task.max_rate_per_hour, task.max_duration_ms)
+    return {"surcharge_ppm": task.surcharge_ppm, "second_deposit": most}
+
+
+def _audit_text(task: Task) -> str | None:
+    found = _audit(task)
+    if found is None:
+        return None
+    most = format_amount(found["second_deposit"])
+    if task.state is not TaskState.QUEUED and task.open_pods:
+        return f"drawn: a host of another provider repeats the work, for at most {most}, which the first host pays"
+    if task.state is not TaskState.QUEUED:
+        return "the chain draws if another host repeats the work when the first has committed its result"
+    return (
+        f"the price includes {surcharge_text(task.surcharge_ppm)}. If the chain draws an audit, a host of another "
+        f"provider repeats the work; at most {most} more are deposited meanwhile, and paid only if the first host was "
+        "wrong, which is then not paid"
     )
 
 

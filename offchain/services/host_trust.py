@@ -155,6 +155,8 @@ class HostTrustView(JsonView):
     open_challenge: int | None
     last_challenge_by_verifier_ms: int | None
     last_missed_ms: int | None
+    valid_results: int
+    """Consecutive valid results with its present hardware, by which audits become rarer."""
     history: TrustHistory | None
     """None: no index was read."""
 
@@ -170,6 +172,7 @@ async def read_host_trust(
     score = await chain.read(storage.reputation_host_scores, host, at=at)
     challenges = await chain.read(storage.verification_by_host, host, at=at)
     faults = await chain.read(storage.reputation_provider_faults, record.provider, at=at)
+    valid = await chain.read(storage.verification_valid, host, at=at)
     return HostTrustView(
         host=host,
         provider=record.provider,
@@ -189,6 +192,7 @@ async def read_host_trust(
         open_challenge=None if challenges is None else challenges.open,
         last_challenge_by_verifier_ms=None if challenges is None else challenges.by_verifier_at,
         last_missed_ms=None if challenges is None else challenges.missed_at,
+        valid_results=0 if valid is None or valid.generation != record.generation else valid.count,
         history=history,
     )
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 from offchain.adapters.chain.typed import GantryChain
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import IndexTag
-from offchain.services.record_views import HostView, TaskView, read_hosts, read_tasks
+from offchain.services.host_views import HostView, read_hosts
+from offchain.services.record_views import TaskView, read_tasks
 
 MOST_TASKS: Final = 200
 """Tasks of each state that are read in full; their number is exact in any case."""

@@ -20,7 +20,7 @@ from offchain.core.values import (
     TaskState,
 )
 from offchain.schema.chain_types import _generated_chain as chain
-from offchain.schema.chain_types.replicas import replicas_of
+from offchain.schema.chain_types.replicas import is_audited, is_compared, replicas_of
 from offchain.schema.chain_types.score import host_ppm
 
 LIVE_TASK_STATES = tuple(chain.IndexTag(state.value) for state in TaskState)
@@ -76,10 +76,11 @@ def _devices(record: chain.HostRecord) -> tuple[chain.Device, ...]:
     )
 
 
-def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None:
+def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, audit_surcharge_ppm: int = 0) -> Task | None:
     """Return a task; None if it is final.
 
     `source`: the task of the lease whose data it takes over; None if that is gone, and then the chain refuses it.
+    `audit_surcharge_ppm`: the chain's parameter, for audited jobs.
     """
     record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:
@@ -98,7 +99,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         placement=_one(spec.placement),
         unit=spec.unit,
         pods_min=spec.pods_min,
-        max_rate_per_hour=spec.max_rate_per_hour,
+        max_rate_per_hour=_max_rate(task),
         max_duration_ms=spec.max_duration_ms,
         deadline=None if _has_met_deadline(task) else spec.deadline,
         priority=spec.priority,
@@ -115,16 +116,29 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         notice_ends_at=record.notice.value if isinstance(record.notice, chain.NoticeStateStanding) else None,
         asks_from=record.notice.value if isinstance(record.notice, chain.NoticeStateWithdrawn) else 0,
         manifest=spec.manifest_digest,
-        layout=layout_of(spec) if spec.pods_max > 1 else Layout.ANY,
+        layout=layout_of(spec) if spec.pods_max > 1 or _is_repeated(task) else Layout.ANY,
         survival=spec.survival,
         replicas=replicas_of(spec),
-        ended_on=_ended_on(task) if replicas_of(spec) else (),
+        audited=is_audited(spec),
+        surcharge_ppm=0 if _is_repeated(task) or not is_audited(spec) else audit_surcharge_ppm,
+        ended_on=_ended_on(task) if is_compared(spec) else (),
     )
 
 
+def _is_repeated(task: TaskAndSpec) -> bool:
+    """Return whether another pod of the task repeats the work of the first one."""
+    return is_audited(task.spec) and len(task.record.leases) > 0
+
+
+def _max_rate(task: TaskAndSpec) -> int:
+    """Return the limit for the next pod: a host that repeats the work of another costs no more than that one."""
+    limit = task.spec.max_rate_per_hour
+    return min(limit, task.record.leases[0].escrow.rate_per_hour) if _is_repeated(task) else limit
+
+
 def layout_of(spec: chain.TaskSpec) -> Layout:
-    """Return the affinity of the task's pods: replicas whose results are compared run at different providers."""
-    return Layout.PROVIDERS if replicas_of(spec) else spec.placement.layout
+    """Return the affinity of the task's pods: those whose results are compared run at different providers."""
+    return Layout.PROVIDERS if is_compared(spec) else spec.placement.layout
 
 
 def is_comparable(spec: chain.TaskSpec) -> bool:
@@ -140,22 +154,22 @@ def source_of(task: TaskAndSpec) -> int | None:
 def _has_met_deadline(task: TaskAndSpec) -> bool:
     """Return whether the deadline no longer applies.
 
-    It does not to services and rentals that were placed, to running replicas, and to preempted tasks.
+    It does not to services and rentals that were placed, to running jobs whose results are compared, and to preempted
+    tasks.
     """
     was_there = task.spec.kind is not chain.TaskKind.JOB and task.record.generation > 0
-    runs = replicas_of(task.spec) > 0 and task.record.state.tag != TaskState.QUEUED
+    runs = is_compared(task.spec) and task.record.state.tag != TaskState.QUEUED
     return was_there or runs or task.record.preemption is not None
 
 
 def _open_pods(task: TaskAndSpec) -> tuple[int, ...]:
-    """Return the pods that may be placed now: of a running service or of replicas, those that are missing."""
+    """Return the pods that may be placed now: of a running service or compared job, those that are missing."""
     record, spec = task.record, task.spec
-    is_compared = replicas_of(spec) > 0
-    if is_compared and not is_comparable(spec):
+    if is_compared(spec) and not is_comparable(spec):
         return ()
     if record.state.tag == TaskState.QUEUED:
         return tuple(range(record.pods_wanted))
-    replaced = spec.kind is not chain.TaskKind.JOB or is_compared
+    replaced = spec.kind is not chain.TaskKind.JOB or is_compared(spec)
     if not replaced or record.state.tag not in (TaskState.ASSIGNED, TaskState.RUNNING):
         return ()
     there = {lease.pod for lease in record.leases}

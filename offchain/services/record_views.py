@@ -1,4 +1,4 @@
-"""Tasks, leases and hosts as commands show them: records of the chain, read once into frozen values."""
+"""Tasks and leases as commands show them: records of the chain, read once into frozen values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from offchain.ports import ChainPort
 from offchain.schema.chain_types import _generated_chain as gen
 from offchain.schema.chain_types.escrow import owed_by
 from offchain.schema.chain_types.reasons import SENTENCES, code, innermost, sentence
-from offchain.schema.chain_types.replicas import replicas_of
-from offchain.schema.chain_types.score import host_ppm
-from offchain.schema.chain_types.suspension import Suspension, suspension_of
+from offchain.schema.chain_types.replicas import is_audited, replicas_of
 from offchain.schema.chain_types.values import FINAL_TASK_STATES, LIVE_LEASE_STATES
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted
 from offchain.services.event_text import state_phrase, state_text
-from offchain.services.replica_verdicts import ReplicaVerdict, verdict_of
+from offchain.services.replica_verdicts import ReplicaVerdict, task_verdict_of
 
-_PPM = 1_000_000
+_OF_TASK = (ReplicaVerdict.AGREED, ReplicaVerdict.NOT_REPEATED, None)
 _SIGNALLED = 128
 """Exit codes above it are those of programs that a signal ended."""
 _KEY = "json"
@@ -34,7 +32,7 @@ def text_of(data: Any) -> str:
     return bytes(data).decode("utf-8", errors="backslashreplace")
 
 
-def _json_key(name: str | None) -> dict[str, str | None]:
+def json_key(name: str | None) -> dict[str, str | None]:
     """Return metadata of a field that has another key in JSON; None: it is left out."""
     return {_KEY: name}
 
@@ -69,7 +67,7 @@ class JsonView:
 class LeaseView(JsonView):
     """The lease of one pod, with its escrow. Amounts are base units, times ms."""
 
-    id: int = field(metadata=_json_key("lease"))
+    id: int = field(metadata=json_key("lease"))
     pod: int
     host: str
     provider: str
@@ -95,12 +93,12 @@ class LeaseView(JsonView):
     """When the retention of the data of an ended rental is over."""
     standby: str | None
     """The host on which the pod continues if its own fails."""
-    created_at: int = field(default=0, metadata=_json_key(None))
+    created_at: int = field(default=0, metadata=json_key(None))
     reason: str | None = None
     """Why its pod was given up, as a stable code: input_missing."""
-    reason_text: str | None = field(default=None, metadata=_json_key(None))
+    reason_text: str | None = field(default=None, metadata=json_key(None))
     """The reason in words."""
-    memory_mib: int = field(default=0, metadata=_json_key(None))
+    memory_mib: int = field(default=0, metadata=json_key(None))
     """The memory limit of its pod."""
     verdict: ReplicaVerdict | None = None
     """What is known of its result; None if results are not compared."""
@@ -133,7 +131,7 @@ class TaskView(JsonView):
 
     JSON_PROPERTIES: ClassVar = ("reason", "paid", "paid_gty", "fee")
 
-    id: int = field(metadata=_json_key("task"))
+    id: int = field(metadata=json_key("task"))
     tenant: str
     kind: str
     """job, service or rental."""
@@ -154,14 +152,39 @@ class TaskView(JsonView):
     checkpoints: tuple[gen.PodCheckpoint, ...]
     """The last checkpoint of each pod that has one."""
     leases: tuple[LeaseView, ...]
-    pods_wanted: int = field(metadata=_json_key(None))
+    pods_wanted: int = field(metadata=json_key(None))
     replicas: int | None = None
-    """How many of its results are compared first; None if they are not compared."""
+    """How many of its results are compared in any case; None if none are, or only those of a drawn audit."""
+    audited: bool = False
+    """Another host repeats its work if the chain draws it."""
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether hosts commit its results before they are revealed."""
+        return self.audited or self.replicas is not None
 
     @property
     def result_leases(self) -> tuple[LeaseView, ...]:
-        """The leases whose results are the task's: of replicas those that agree."""
-        return tuple(lease for lease in self.leases if lease.verdict in (ReplicaVerdict.AGREED, None))
+        """The leases whose results are the task's: of compared ones those that agree, or the one not repeated."""
+        return tuple(lease for lease in self.leases if lease.verdict in _OF_TASK)
+
+    @property
+    def comparison_text(self) -> str | None:
+        """How far the comparison of its results is; None if they are not compared."""
+        agreed = ", ".join(lease.host for lease in self.result_leases)
+        if self.replicas is not None:
+            more = max(0, self.pods_wanted - self.replicas)
+            later = f", and {more} more because they differed" if more else ""
+            return f"the results of {self.replicas} replicas{later}{f'; agreed: {agreed}' if agreed else ''}"
+        if not self.audited:
+            return None
+        if len(self.result_leases) > 1:
+            return f"audited: another host repeated the work; agreed: {agreed}"
+        if agreed:
+            return "audited at random, and not repeated: its result is the task's"
+        if self.pods_wanted > 1:
+            return "drawn for an audit: a host of another provider repeats the work"
+        return "audited at random: the chain draws it when the first host has committed its result"
 
     @property
     def is_final(self) -> bool:
@@ -207,47 +230,6 @@ class TaskView(JsonView):
     def reason(self) -> str | None:
         """The code of the reason why the last attempt failed."""
         return None if self.given_up is None else self.given_up.reason
-
-
-@dataclass(frozen=True, slots=True)
-class HostView(JsonView):
-    """A host and its score."""
-
-    id: str = field(metadata=_json_key("host"))
-    provider: str
-    status: str
-    region: str
-    tier: str
-    capabilities: tuple[str, ...]
-    endpoint: bytes
-    network_mbps: tuple[int, int]
-    """Download and upload rate that the host measured; zeros: not yet measured."""
-    latency_ms: int | None
-    """Round trip to its gateways or to other hosts that the host measured; None: not yet measured."""
-    total: dict[str, int]
-    free: dict[str, int]
-    devices: tuple[dict[str, Any], ...]
-    ask: dict[str, Any]
-    bond: int
-    last_heartbeat: int
-    live_leases: int
-    answers_challenges: bool
-    challenged: int | None
-    """The GPU that accepts no lease until the host has answered a challenge for it."""
-    suspension: Suspension | None
-    score_ppm: int | None = field(metadata=_json_key("host_score"))
-    """Parts per million; None: no score yet."""
-    settled_leases: int
-
-    def plain(self) -> dict[str, Any]:
-        found: dict[str, Any] = json_fields(self)
-        suspension = None if self.suspension is None else self.suspension.plain()
-        return found | {"endpoint": text_of(self.endpoint), "suspension": suspension}
-
-
-def score_text(score_ppm: int | None) -> str | None:
-    """Return a score as a number between 0 and 1."""
-    return None if score_ppm is None else f"{score_ppm / _PPM:.6f}"
 
 
 async def read_task(chain: ChainPort, task: int, at: bytes | None = None) -> TaskView:
@@ -296,6 +278,7 @@ def task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int) 
         leases=tuple(_lease_view(lease, hosts.get(lease.record.host), spec, now) for lease in task.leases),
         pods_wanted=record.pods_wanted,
         replicas=replicas_of(spec) or None,
+        audited=is_audited(spec),
     )
 
 
@@ -329,72 +312,5 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, spec: gen.TaskS
         reason_text=sentence(ended) if was_given_up else None,
         memory_mib=spec.resources.memory_mib,
         kept_until=record.state.value if isinstance(record.state, gen.LeaseStateRetained) else None,
-        verdict=verdict_of(lease.task.record.state, record) if replicas_of(spec) else None,
-    )
-
-
-async def read_host(chain: ChainPort, host: str, at: bytes | None = None) -> HostView:
-    """Return a host. Raises CheckFailed if none is registered under this address."""
-    record, score = await asyncio.gather(
-        chain.query("Hosts", "Hosts", [host], at), chain.query("Reputation", "HostScores", [host], at)
-    )
-    if record is None:
-        raise CheckFailed(f"no host {host} is registered.", "gantry host list shows all hosts.", code="no_such_host")
-    return host_view(host, record, score)
-
-
-async def read_hosts(chain: ChainPort, at: bytes | None = None) -> list[HostView]:
-    """Return all hosts, ordered by address."""
-    records, scores = await asyncio.gather(
-        chain.query_map("Hosts", "Hosts", at=at), chain.query_map("Reputation", "HostScores", at=at)
-    )
-    by_host = dict(scores)
-    return sorted((host_view(host, record, by_host.get(host)) for host, record in records), key=lambda view: view.id)
-
-
-def _suspension(host: str, record: dict[str, Any]) -> Suspension | None:
-    if not isinstance(gen.HostStatus.decode(record["status"]), gen.HostStatusSuspended):
-        return None
-    return suspension_of(host, gen.HostRecord.decode(record))
-
-
-def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -> HostView:
-    """Return the view of a `HostRecord` and a `HostScore`, both in plain form."""
-    return HostView(
-        id=host,
-        provider=record["provider"],
-        status=state_text(record["status"]),
-        region=text_of(record["region"]),
-        tier=record["tier"],
-        capabilities=tuple(name for name, there in record["capabilities"].items() if there),
-        endpoint=bytes(record["endpoint"]),
-        network_mbps=(record["network_mbps_down"], record["network_mbps_up"]),
-        latency_ms=record["latency_ms"] or None,
-        total=dict(record["total"]),
-        free=dict(record["free"]),
-        devices=tuple(
-            {
-                "vendor": state_text(device["spec"]["vendor"]),
-                "model": text_of(device["spec"]["model"]),
-                "vram_mib": device["spec"]["vram_mib"],
-                "simulated": device["spec"]["simulated"],
-                "milli_free": device["milli_free"],
-                "shared_by": device["shared_by"],
-                "attested": device["attested"],
-                "healthy": device["healthy"],
-            }
-            for device in record["devices"]
-        ),
-        ask=record["ask"]
-        | {
-            "gpu": [{"model": text_of(price["model"]), "per_hour": price["per_hour"]} for price in record["ask"]["gpu"]]
-        },
-        bond=record["bond"],
-        last_heartbeat=record["last_heartbeat"],
-        live_leases=record["live_leases"],
-        answers_challenges=record["answers_challenges"],
-        challenged=record["challenged"],
-        suspension=_suspension(host, record),
-        score_ppm=None if score is None else host_ppm(gen.HostScore.decode(score)),
-        settled_leases=0 if score is None else score["settled_leases"],
+        verdict=task_verdict_of(lease.task.record, spec, record),
     )

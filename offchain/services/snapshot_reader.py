@@ -13,6 +13,7 @@ from offchain.core.values import Host, Periods, Task
 from offchain.ports import BlockRef, ChainEvent, ChainPort
 from offchain.schema.chain_types._generated_chain import TaskRecord
 from offchain.schema.chain_types.ids import lease_parts
+from offchain.schema.chain_types.replicas import is_audited
 from offchain.services.record_mapping import LIVE_TASK_STATES, host_of, periods_of, source_of, task_of
 
 
@@ -107,8 +108,12 @@ class SnapshotReader:
         found = await self._chain.tasks(wanted, at)
         sources = {number: lease_parts(lease)[0] for number in found if (lease := source_of(found[number])) is not None}
         others = await self._chain.tasks(sorted(set(sources.values())), at) if sources else {}
+        audited = any(is_audited(task.spec) for task in found.values())
+        surcharge_ppm = (await self._chain.params("Tasks", at)).audit_surcharge_ppm if audited else 0
         return {
-            number: task_of(found[number], others.get(sources.get(number, -1))) if number in found else None
+            number: task_of(found[number], others.get(sources.get(number, -1)), surcharge_ppm)
+            if number in found
+            else None
             for number in wanted
         }
 

@@ -21,7 +21,7 @@ from offchain.core.values import Host, HostStatus, RetainedData, Task, TaskState
 from offchain.errors import CheckFailed
 from offchain.ports import ChainPort
 from offchain.schema.chain_types._generated_chain import TaskKind, TasksParams, TaskSpec
-from offchain.schema.chain_types.replicas import replicas_of
+from offchain.schema.chain_types.replicas import is_audited, is_compared, replicas_of
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import counted, duration_text
 from offchain.services.event_text import time_text
@@ -29,6 +29,8 @@ from offchain.services.record_mapping import host_of, is_comparable, layout_of
 
 MOST_IN_ARRAY: Final = 4_096
 """Tasks of one spec that the chain takes in one call (`MAX_ARRAY`)."""
+LEAST_REPLICAS: Final = 2
+"""A network that compares fewer results (`max_replicas`) compares and audits none."""
 _NO_LIMIT = 1 << 127
 _ANY_SPEED = (1 << 32) - 1
 _MAY_COME: Final = frozenset(HostStatus) - {HostStatus.RETIRING, HostStatus.RETIRED}
@@ -40,9 +42,15 @@ _NOT_SENT: Final = 1 << 62
 
 
 def task_of_spec(
-    spec: TaskSpec, tenant: str, *, now_ms: int = 0, number: int = _NOT_SENT, takes_over: RetainedData | None = None
+    spec: TaskSpec,
+    tenant: str,
+    *,
+    now_ms: int = 0,
+    number: int = _NOT_SENT,
+    takes_over: RetainedData | None = None,
+    audit_surcharge_ppm: int = 0,
 ) -> Task:
-    """Return the task as it would wait if it were submitted now."""
+    """Return the task as it would wait if it were submitted now. `audit_surcharge_ppm`: the chain's parameter."""
     return Task(
         id=number,
         tenant=tenant,
@@ -67,6 +75,8 @@ def task_of_spec(
         spot=spec.spot,
         survival=spec.survival,
         replicas=replicas_of(spec),
+        audited=is_audited(spec),
+        surcharge_ppm=audit_surcharge_ppm if is_audited(spec) else 0,
     )
 
 
@@ -118,15 +128,18 @@ def term_checks(
     """Return the checks of :func:`check_terms`, each of which raises CheckFailed."""
     return (
         partial(check_array, spec, count),
-        partial(check_replicas, spec, found.params),
+        partial(check_compared, spec, found.params),
         partial(check_duration, spec, found.params),
         partial(check_deadline, spec, found.now_ms),
         partial(check_funds, spec, manifest_bytes, found.free, found.params, found.spare, count),
     )
 
 
-def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
-    """Raise CheckFailed if these hosts could never run the task for `tenant`, even when others end or are repaired."""
+def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str, audit_surcharge_ppm: int = 0) -> None:
+    """Raise CheckFailed if these hosts could never run the task for `tenant`, even when others end or are repaired.
+
+    `audit_surcharge_ppm`: the chain's parameter, for audited jobs.
+    """
     if not hosts:
         raise CheckFailed(
             "no host is registered on this network.",
@@ -134,7 +147,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
             code="no_host",
         )
     best = [_at_its_best(host) for host in hosts]
-    request = PodRequest.of(task_of_spec(spec, tenant))
+    request = PodRequest.of(task_of_spec(spec, tenant, audit_surcharge_ppm=audit_surcharge_ppm))
     unlimited = replace(request, max_rate_per_hour=_NO_LIMIT)
     found = [(fit(host, unlimited), host) for host in best]
     rates = [(verdict.rate_per_hour, host.id) for verdict, host in found if isinstance(verdict, Fit)]
@@ -152,10 +165,11 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
             facts={"hosts": len(hosts), "excluded_always": {str(reason): reasons[reason] for reason in reasons}},
         )
     lowest, cheapest = min(rates)
+    surcharge = f" with {surcharge_text(audit_surcharge_ppm)}" if request.surcharge_ppm else ""
     if lowest > spec.max_rate_per_hour:
         raise CheckFailed(
             f"the price limit of {format_amount(spec.max_rate_per_hour)} an hour is below every host's ask "
-            f"for this task; the lowest is {format_amount(lowest)} an hour, on {cheapest}.",
+            f"for this task; the lowest is {format_amount(lowest)} an hour{surcharge}, on {cheapest}.",
             f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or request less.",
             code="price_too_low",
             facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
@@ -189,9 +203,21 @@ def check_array(spec: TaskSpec, count: int) -> None:
         )
 
 
-def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
-    """Raise CheckFailed if there are more replicas than the chain compares, or no scheduler places them."""
+def surcharge_text(surcharge_ppm: int) -> str:
+    """Return what the host of an audited job gets besides its price."""
+    return f"the surcharge of {surcharge_ppm / 10_000:g} % for audits"
+
+
+def check_compared(spec: TaskSpec, params: TasksParams) -> None:
+    """Raise CheckFailed if the chain does not compare the results of the task, or no scheduler places it."""
     replicas = replicas_of(spec)
+    if is_audited(spec) and params.max_replicas < LEAST_REPLICAS:
+        raise CheckFailed(
+            "this network compares no results, so it audits no jobs (x-gantry.verification: audit).",
+            "Write verification: acceptance, and accept the result yourself.",
+            code="replicas_not_offered",
+            facts={"max_replicas": params.max_replicas},
+        )
     if replicas > params.max_replicas:
         limit = (
             f"results of at most {params.max_replicas} replicas" if params.max_replicas else "no results of replicas"
@@ -202,7 +228,7 @@ def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
             code="replicas_not_offered",
             facts={"max_replicas": params.max_replicas},
         )
-    if replicas and not is_comparable(spec):
+    if is_compared(spec) and not is_comparable(spec):
         raise CheckFailed(
             "its results are compared, and GPUs of different models may give different ones: no scheduler places it.",
             "Name one model: x-gantry.placement.models.",

@@ -16,7 +16,7 @@ from offchain.core.scheduler.pod_request import PodRequest
 from offchain.errors import CheckFailed
 from offchain.ports import Call, ChainPort
 from offchain.schema.chain_types._generated_chain import Layout, Survival, TaskSpec, calls
-from offchain.schema.chain_types.replicas import replicas_of
+from offchain.schema.chain_types.replicas import is_compared
 from offchain.schema.manifest.values import format_amount
 from offchain.services.record_mapping import host_of
 from offchain.services.record_views import LeaseView, TaskView, read_task
@@ -300,14 +300,14 @@ async def _place_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: st
 def _keeps_apart(spec: TaskSpec, view: TaskView, lease: LeaseView, host: str, provider: str) -> None:
     """Raise CheckFailed if the task's anti-affinity excludes the host because of another pod.
 
-    The chain's rule: live leases count, and all leases of replicas whose results are compared.
+    The chain's rule: live leases count, and all leases of a task whose results are compared.
     """
-    redundant = replicas_of(spec) > 0
-    by_provider = redundant or spec.placement.layout is Layout.PROVIDERS
+    compared = is_compared(spec)
+    by_provider = compared or spec.placement.layout is Layout.PROVIDERS
     if not by_provider and spec.placement.layout is not Layout.HOSTS:
         return
     for other in view.leases:
-        counts = other.id != lease.id and (redundant or other.is_live)
+        counts = other.id != lease.id and (compared or other.is_live)
         if counts and (other.host == host or (by_provider and other.provider == provider)):
             where = f"host {host}" if other.host == host else f"{other.host}, of the same provider {provider}"
             apart = "providers" if by_provider else "hosts"

@@ -1,7 +1,7 @@
 """Replicas from end to end on a real node: a scheduler, a settler and agents as processes, a tenant's commands.
 
-One host is killed with SIGKILL between the commitment and the reveal of its result. Two others cheat: one commits a
-copy of the other's commitment, and that one never reveals. A host that lies is in `scripts/demo-cheater`.
+One host is killed with SIGKILL between commitment, tag and reveal of its result. Two others cheat: one commits a copy
+of the other's commitment, and that one never shows its tag. A host that lies is in `scripts/demo-cheater`.
 """
 
 import asyncio
@@ -105,11 +105,18 @@ async def two_honest_hosts_agree(network: Network, first: subprocess.Popen[bytes
     first.kill()
     await asyncio.to_thread(first.wait)
     (network.folder / "late" / GO).touch()
+    await network.events.until("TagsOpened", task=task)
+    first = network.play("first", "//Bob")
+    tagged = await network.events.until("ResultTagged", lease=leases[hosts[0]])
+    first.kill()
+    await asyncio.to_thread(first.wait)
     await network.events.until("ResultsOpened", task=task)
     network.play("first", "//Bob")
     closed = await network.events.until("ResultsClosed", task=task)
     assert set(closed.fields["outcome"]) == {"Agreed"}
     assert network.events.all("ResultCommitted", lease=leases[hosts[0]]) == [bound], "it committed once"
+    assert network.events.all("ResultTagged", lease=leases[hosts[0]]) == [tagged], "it showed its tag once"
+    assert {one.fields["tag"] for one in network.events.all("ResultTagged", task=task)} == {tagged.fields["tag"]}
     settled = await network.events.until("Settled", task=task)
     assert all(bill["paid"] > 0 for bill in settled.fields["bills"])
     assert not network.events.all("ReplicaRejected", task=task)
@@ -122,8 +129,8 @@ async def two_honest_hosts_agree(network: Network, first: subprocess.Popen[bytes
 async def hosts_that_reveal_nothing_are_slashed_and_unpaid(network: Network, cheats: list[str]) -> None:
     bonds = {host: await network.bond(host) for host in cheats}
     task = await network.submit(*cheats)
-    leases = await leases_of(network, task)
-    one, other = [await network.events.until("ResultCommitted", lease=lease) for lease in leases]
+    deposits = await deposits_of(network, task)
+    one, other = [await network.events.until("ResultCommitted", lease=lease) for lease in deposits]
     assert one.fields["commitment"] == other.fields["commitment"], "a copy is accepted, and of no use"
     closed = await network.events.until("ResultsClosed", task=task)
     assert closed.fields["outcome"] == "NoAgreement"
@@ -133,7 +140,8 @@ async def hosts_that_reveal_nothing_are_slashed_and_unpaid(network: Network, che
     )
     for host, bond in bonds.items():
         (slashed,) = network.events.all("Slashed", host=host)
-        assert slashed.fields["amount"] == bond * 3 // 10
+        assert slashed.fields["amount"] == min(bond, 3 * max(deposits.values()))
+    assert not network.events.all("SlashShared", task=task), "nobody agreed"
     (failed,) = network.events.all("NotVerified", task=task)
     assert [bill["paid"] for bill in failed.fields["bills"]] == [0, 0]
     view = await read_task(network.chain.link, task)
@@ -141,9 +149,10 @@ async def hosts_that_reveal_nothing_are_slashed_and_unpaid(network: Network, che
     assert await GantryChain(network.chain.link).read(storage.verification_results, task) is None
 
 
-async def leases_of(network: Network, task: int) -> list[int]:
+async def deposits_of(network: Network, task: int) -> dict[int, int]:
+    """Return the deposits of a task's first leases."""
     assigned = await network.events.until("Assigned", task=task)
-    return [lease for lease, *_ in assigned.fields["leases"]]
+    return {lease: deposit for lease, *_, deposit in assigned.fields["leases"]}
 
 
 def test_a_lying_host_is_detected_slashed_and_replaced(tmp_path: Path) -> None:
@@ -154,7 +163,7 @@ def test_a_lying_host_is_detected_slashed_and_replaced(tmp_path: Path) -> None:
     found = json.loads(made.stdout.splitlines()[-1])
     hosts = {host["role"]: host for host in found["hosts"]}
     liar = hosts["liar"]
-    assert liar["slashed"] == liar["bond_before"] * 3 // 10
+    assert liar["slashed"] == 3 * liar["deposited"] < liar["bond_before"], "three deposits of its lease"
     assert liar["bond_after"] == liar["bond_before"] - liar["slashed"]
     assert (liar["paid"], liar["verdict"]) == (0, "wrong")
     honest = [hosts["honest"], hosts["replacement"]]
@@ -163,5 +172,11 @@ def test_a_lying_host_is_detected_slashed_and_replaced(tmp_path: Path) -> None:
     assert found["tenant_paid"] == sum(host["paid"] for host in honest)
     assert found["refunded"] == found["deposited"] - found["tenant_paid"]
     assert liar["refunded"] == liar["deposited"]
-    assert found["treasury_received"] >= liar["slashed"]
+    shared = found["shared"]
+    assert len(shared) == 3, "the tenant and two providers"
+    assert found["compensation"] == max(shared.values())
+    others = sum(shared.values()) - found["compensation"]
+    assert 0 <= found["compensation"] - others <= 2, "a quarter of the basis each, rounded down"
+    assert sum(shared.values()) <= found["tenant_paid"] // 50, "at most half of the fees for the leases that agree"
+    assert found["treasury_received"] >= liar["slashed"] - sum(shared.values())
     assert found["result"] == "primes below 1000000: 78498\n"

@@ -85,7 +85,8 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         draw(services(name, volumes, taken, kind))
         for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))
     ]
-    replicas = draw(st.sampled_from([None, 2, 3])) if kind == "job" else None
+    verification = draw(st.sampled_from(["acceptance", "audit", 2, 3])) if kind == "job" else "acceptance"
+    replicas = {"acceptance": None, "audit": 1}.get(verification, verification)
     if replicas is not None:
         found = [
             replace(service, files=tuple(file for file in service.files if file.digest is not None))
@@ -127,7 +128,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         deadline_ms=None,
         priority=draw(st.integers(0, 255)),
         queue=draw(st.sampled_from(["default", "night", "night/video"])),
-        verification="acceptance" if replicas is None else "redundant",
+        verification=verification if isinstance(verification, str) else "redundant",
         placement=types.PlacementSpec(
             *((), (), (), (), ()),
             verified_only=False,
@@ -200,6 +201,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "placement": {"allow_simulated": manifest.placement.allow_simulated, **network},
         "inputs": inputs,
         "survival": manifest.survival,
+        **({"verification": "audit"} if manifest.verification == "audit" else {}),
     }
     if manifest.gpus.milli < types.WHOLE_GPU:
         gantry["gpu"] = {"share": f"{manifest.gpus.milli // 10}%"}

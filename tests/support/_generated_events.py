@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Final
 from offchain.schema.chain_types._generated_chain import (
     AccountId,
     Ask,
+    Attribute,
     ChallengeOutcome,
     DeviceSpec,
     DisputeOutcome,
+    Due,
     EndReason,
     Fault,
     HostStatus,
@@ -20,14 +22,18 @@ from offchain.schema.chain_types._generated_chain import (
     LeaveReason,
     Matter,
     Misconduct,
+    OfferOutcome,
     PenaltyReason,
     Placement,
     PodResult,
     RemovalReason,
     RequeueReason,
     ResultsOutcome,
+    Side,
+    Subject,
     TaskKind,
     TaskState,
+    VoidReason,
     Vote,
 )
 
@@ -610,6 +616,18 @@ class TasksNotVerified(GantryEvent):
     """The task."""
     bills: tuple[LeaseBill, ...]
     """How its leases were closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksNotRepeated(GantryEvent):
+    """No other host repeats the work of an audited job: the result that was revealed is that of the task, and may be
+    accepted or disputed.
+    """
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "NotRepeated"
+    task: int
+    """The task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1281,8 +1299,56 @@ class VerificationResultCommitted(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationAuditDrawn(GantryEvent):
+    """The chain drew whether another host repeats the work of one that has committed its result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "AuditDrawn"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    valid: int
+    """How many results of the host were valid before, one after the other."""
+    probability_ppm: int
+    """The probability of a repetition in parts per million."""
+    seed: bytes
+    """What it was drawn by."""
+    block: int
+    """The block whose randomness the seed is of."""
+    repeated: bool
+    """Whether it is repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationTagsOpened(GantryEvent):
+    """The hosts that committed may show the tags of their results."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "TagsOpened"
+    task: int
+    """The task."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultTagged(GantryEvent):
+    """A host showed the tag of its result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultTagged"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    tag: bytes
+    """The tag: equal results of a task have equal tags."""
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationResultsOpened(GantryEvent):
-    """The hosts that committed may reveal their results."""
+    """The tags agree, or there is one result only, and the hosts may reveal their results."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "ResultsOpened"
@@ -1323,8 +1389,26 @@ class VerificationReplicaRejected(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationSlashShared(GantryEvent):
+    """Somebody got a part of what a host lost for a wrong or missing result: the tenant of the task, or the provider of
+    a host whose result is that of the majority.
+    """
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "SlashShared"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod whose host was slashed."""
+    who: AccountId
+    """Who got it."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationExtraPodWanted(GantryEvent):
-    """Results do not agree and one more host is asked."""
+    """One more host is asked, because results do not agree or one is audited."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "ExtraPodWanted"
@@ -1512,6 +1596,294 @@ class VerificationParamsChanged(GantryEvent):
     name: ClassVar[str] = "ParamsChanged"
 
 
+@dataclass(frozen=True, slots=True)
+class AgreementsProposed(GantryEvent):
+    """A tenant offered a provider a long lease."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Proposed"
+    offer: int
+    """The offer."""
+    tenant: AccountId
+    """The account that would pay."""
+    provider: AccountId
+    """The owner of the hosts."""
+    rate_per_hour: int
+    """The price in base units an hour."""
+    duration_ms: int
+    """The duration of the lease in milliseconds."""
+    until: int
+    """The provider may answer until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsCountered(GantryEvent):
+    """A side answered an offer with other terms."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Countered"
+    offer: int
+    """The offer."""
+    by: Side
+    """The side whose terms they are."""
+    rate_per_hour: int
+    """The price in base units an hour."""
+    duration_ms: int
+    """The duration of the lease in milliseconds."""
+    until: int
+    """The other side may answer until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAccepted(GantryEvent):
+    """An offer was accepted. The place is reserved, and both sides are bound."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Accepted"
+    offer: int
+    """The offer."""
+    host: AccountId
+    """The host."""
+    bond: int
+    """The bond that is held of each side."""
+    start_until: int
+    """The tenant may begin until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsUnavailableReported(GantryEvent):
+    """A tenant reported that the host of an agreement could not take the pod."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "UnavailableReported"
+    offer: int
+    """The offer."""
+    host: AccountId
+    """The host."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsBegun(GantryEvent):
+    """The lease of an agreement began."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Begun"
+    offer: int
+    """The offer."""
+    lease: int
+    """The lease."""
+    ends_at: int
+    """Both sides are bound until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsOfferClosed(GantryEvent):
+    """An offer or agreement is over."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "OfferClosed"
+    offer: int
+    """The offer."""
+    outcome: OfferOutcome
+    """How it ended."""
+    compensation: int
+    """The part of the bond of the side that broke it that went to the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketOpened(GantryEvent):
+    """A tenant opened a ticket."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketOpened"
+    ticket: int
+    """The ticket."""
+    lease: int
+    """The lease that it is about."""
+    host: AccountId
+    """The host of the lease."""
+    digest: bytes
+    """SHA-256 of the text."""
+    respond_until: int
+    """A provider that answers until then has responded in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketAnswered(GantryEvent):
+    """A side of a ticket wrote a message."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketAnswered"
+    ticket: int
+    """The ticket."""
+    by: Side
+    """The side."""
+    digest: bytes
+    """SHA-256 of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketClosed(GantryEvent):
+    """A side closed a ticket."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketClosed"
+    ticket: int
+    """The ticket."""
+    by: Side
+    """The side."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsResponseCounted(GantryEvent):
+    """The provider of a host responded to the ticket of a lease in time, or did not."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "ResponseCounted"
+    ticket: int
+    """The ticket."""
+    host: AccountId
+    """The host."""
+    in_time: bool
+    """Whether it was in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketForgotten(GantryEvent):
+    """A ticket was removed, and its deposit released."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketForgotten"
+    ticket: int
+    """The ticket."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorBonded(GantryEvent):
+    """An account became an auditor, or topped up its bond."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorBonded"
+    who: AccountId
+    """The account."""
+    bond: int
+    """Its bond now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorLeaving(GantryEvent):
+    """An auditor may no longer attest."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorLeaving"
+    who: AccountId
+    """The account."""
+    until: int
+    """Its bond is held at least until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorLeft(GantryEvent):
+    """The bond of a former auditor was released."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorLeft"
+    who: AccountId
+    """The account."""
+    bond: int
+    """The released amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorSlashed(GantryEvent):
+    """An auditor lost some of its bond for a wrong attestation."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorSlashed"
+    who: AccountId
+    """The account."""
+    amount: int
+    """The amount, of its bond and of the stake of the attestation."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAttested(GantryEvent):
+    """An auditor attested an attribute."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Attested"
+    attestation: int
+    """The attestation."""
+    auditor: AccountId
+    """The auditor."""
+    subject: Subject
+    """The provider or host."""
+    attribute: Attribute
+    """The attribute."""
+    expires_at: int
+    """It is void from then on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsContested(GantryEvent):
+    """An account contested an attestation."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Contested"
+    attestation: int
+    """The attestation."""
+    by: AccountId
+    """The account."""
+    evidence: bytes
+    """SHA-256 of the evidence."""
+    until: int
+    """Without a decision until then the attestation stays in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsContestRejected(GantryEvent):
+    """A contest ended, and the attestation stays in force."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "ContestRejected"
+    attestation: int
+    """The attestation."""
+    decided: bool
+    """Whether governance decided it. Otherwise there was no decision in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsVoided(GantryEvent):
+    """An attestation is no longer in force."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Voided"
+    attestation: int
+    """The attestation."""
+    reason: VoidReason
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsDueFailed(GantryEvent):
+    """A due entry of the agenda failed; nothing changed, and it is retried later. A bug: please report it."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "DueFailed"
+    due: Due
+    """The entry."""
+    error: Any
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsParamsChanged(GantryEvent):
+    """The parameters of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "ParamsChanged"
+
+
 _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Validators", "Added"): lambda f: ValidatorsAdded(validator=f["validator"]),
     ("Validators", "Removed"): lambda f: ValidatorsRemoved(
@@ -1650,6 +2022,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         task=f["task"],
         bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
     ),
+    ("Tasks", "NotRepeated"): lambda f: TasksNotRepeated(task=f["task"]),
     ("Tasks", "Disputed"): lambda f: TasksDisputed(task=f["task"]),
     ("Tasks", "DisputeResolved"): lambda f: TasksDisputeResolved(
         task=f["task"],
@@ -1818,6 +2191,21 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         lease=f["lease"],
         commitment=f["commitment"],
     ),
+    ("Verification", "AuditDrawn"): lambda f: VerificationAuditDrawn(
+        task=f["task"],
+        lease=f["lease"],
+        valid=f["valid"],
+        probability_ppm=f["probability_ppm"],
+        seed=f["seed"],
+        block=f["block"],
+        repeated=f["repeated"],
+    ),
+    ("Verification", "TagsOpened"): lambda f: VerificationTagsOpened(task=f["task"], until=f["until"]),
+    ("Verification", "ResultTagged"): lambda f: VerificationResultTagged(
+        task=f["task"],
+        lease=f["lease"],
+        tag=f["tag"],
+    ),
     ("Verification", "ResultsOpened"): lambda f: VerificationResultsOpened(task=f["task"], until=f["until"]),
     ("Verification", "ResultRevealed"): lambda f: VerificationResultRevealed(
         task=f["task"],
@@ -1829,6 +2217,12 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         lease=f["lease"],
         host=f["host"],
         reason=Misconduct.decode(f["reason"]),
+    ),
+    ("Verification", "SlashShared"): lambda f: VerificationSlashShared(
+        task=f["task"],
+        lease=f["lease"],
+        who=f["who"],
+        amount=f["amount"],
     ),
     ("Verification", "ExtraPodWanted"): lambda f: VerificationExtraPodWanted(task=f["task"], wanted=f["wanted"]),
     ("Verification", "ResultsClosed"): lambda f: VerificationResultsClosed(
@@ -1883,6 +2277,80 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         error=f["error"],
     ),
     ("Verification", "ParamsChanged"): lambda _: VerificationParamsChanged(),
+    ("Agreements", "Proposed"): lambda f: AgreementsProposed(
+        offer=f["offer"],
+        tenant=f["tenant"],
+        provider=f["provider"],
+        rate_per_hour=f["rate_per_hour"],
+        duration_ms=f["duration_ms"],
+        until=f["until"],
+    ),
+    ("Agreements", "Countered"): lambda f: AgreementsCountered(
+        offer=f["offer"],
+        by=Side.decode(f["by"]),
+        rate_per_hour=f["rate_per_hour"],
+        duration_ms=f["duration_ms"],
+        until=f["until"],
+    ),
+    ("Agreements", "Accepted"): lambda f: AgreementsAccepted(
+        offer=f["offer"],
+        host=f["host"],
+        bond=f["bond"],
+        start_until=f["start_until"],
+    ),
+    ("Agreements", "UnavailableReported"): lambda f: AgreementsUnavailableReported(offer=f["offer"], host=f["host"]),
+    ("Agreements", "Begun"): lambda f: AgreementsBegun(offer=f["offer"], lease=f["lease"], ends_at=f["ends_at"]),
+    ("Agreements", "OfferClosed"): lambda f: AgreementsOfferClosed(
+        offer=f["offer"],
+        outcome=OfferOutcome.decode(f["outcome"]),
+        compensation=f["compensation"],
+    ),
+    ("Agreements", "TicketOpened"): lambda f: AgreementsTicketOpened(
+        ticket=f["ticket"],
+        lease=f["lease"],
+        host=f["host"],
+        digest=f["digest"],
+        respond_until=f["respond_until"],
+    ),
+    ("Agreements", "TicketAnswered"): lambda f: AgreementsTicketAnswered(
+        ticket=f["ticket"],
+        by=Side.decode(f["by"]),
+        digest=f["digest"],
+    ),
+    ("Agreements", "TicketClosed"): lambda f: AgreementsTicketClosed(ticket=f["ticket"], by=Side.decode(f["by"])),
+    ("Agreements", "ResponseCounted"): lambda f: AgreementsResponseCounted(
+        ticket=f["ticket"],
+        host=f["host"],
+        in_time=f["in_time"],
+    ),
+    ("Agreements", "TicketForgotten"): lambda f: AgreementsTicketForgotten(ticket=f["ticket"]),
+    ("Agreements", "AuditorBonded"): lambda f: AgreementsAuditorBonded(who=f["who"], bond=f["bond"]),
+    ("Agreements", "AuditorLeaving"): lambda f: AgreementsAuditorLeaving(who=f["who"], until=f["until"]),
+    ("Agreements", "AuditorLeft"): lambda f: AgreementsAuditorLeft(who=f["who"], bond=f["bond"]),
+    ("Agreements", "AuditorSlashed"): lambda f: AgreementsAuditorSlashed(who=f["who"], amount=f["amount"]),
+    ("Agreements", "Attested"): lambda f: AgreementsAttested(
+        attestation=f["attestation"],
+        auditor=f["auditor"],
+        subject=Subject.decode(f["subject"]),
+        attribute=Attribute.decode(f["attribute"]),
+        expires_at=f["expires_at"],
+    ),
+    ("Agreements", "Contested"): lambda f: AgreementsContested(
+        attestation=f["attestation"],
+        by=f["by"],
+        evidence=f["evidence"],
+        until=f["until"],
+    ),
+    ("Agreements", "ContestRejected"): lambda f: AgreementsContestRejected(
+        attestation=f["attestation"],
+        decided=f["decided"],
+    ),
+    ("Agreements", "Voided"): lambda f: AgreementsVoided(
+        attestation=f["attestation"],
+        reason=VoidReason.decode(f["reason"]),
+    ),
+    ("Agreements", "DueFailed"): lambda f: AgreementsDueFailed(due=Due.decode(f["due"]), error=f["error"]),
+    ("Agreements", "ParamsChanged"): lambda _: AgreementsParamsChanged(),
 }
 
 

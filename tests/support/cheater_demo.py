@@ -47,7 +47,7 @@ services:
         reservations: {{devices: [{{count: 1, capabilities: [gpu]}}]}}
 x-gantry:
   price: {{max_per_hour: "100 GTY"}}
-  duration: 10m
+  duration: 3m
   verification: {{replicas: 2}}
   placement: {{allow_simulated: true, models: [{MODEL}]}}
 """
@@ -103,7 +103,7 @@ async def run_demo(demo: CheaterDemo) -> dict[str, Any]:
     demo.say(f"Two hosts of two providers are online, with bonds of {format_amount(honest)} and {format_amount(liar)}.")
     tenant_before = await demo.coins(TENANT.address)
     task = await demo.chain.submit(TENANT, MANIFEST.encode())
-    most = deposit(100 * 10**12, 600_000)
+    most = deposit(100 * 10**12, 180_000)
     demo.say(f"The tenant submits task {task}: 2 replicas, at most {format_amount(most)} each.")
     treasury_before = await treasury(demo)
     deposits = report_assignment(demo, task, await demo.events.until("Assigned", task=task))
@@ -113,18 +113,25 @@ async def run_demo(demo: CheaterDemo) -> dict[str, Any]:
         bound = await demo.events.until("ResultCommitted", lease=lease)
         demo.say(f"{demo.name(demo.hosts[role]).capitalize()} commits {bound.fields['commitment'].hex()[:16]}….")
     for role in ("honest", "liar"):
-        await report_reveal(demo, role, lease_on(deposits, demo.hosts[role]))
+        await report_tag(demo, role, lease_on(deposits, demo.hosts[role]))
     await demo.events.until("ExtraPodWanted", task=task)
-    demo.say("The results differ, and nobody knows yet which is wrong: another host is asked.")
+    demo.say(
+        "The tags differ, so the results do. No result was shown, so that another host, which is asked, copies none."
+    )
     await starting
     deposits |= report_assignment(demo, task, await demo.events.until("Assigned", earlier=1, task=task))
-    await report_reveal(demo, "replacement", lease_on(deposits, demo.hosts["replacement"]))
+    await report_tag(demo, "replacement", lease_on(deposits, demo.hosts["replacement"]))
+    for role in demo.hosts:
+        await report_reveal(demo, role, lease_on(deposits, demo.hosts[role]))
     rejected = await demo.events.until("ReplicaRejected", task=task)
     slashed = await demo.events.until("Slashed", host=rejected.fields["host"])
+    liar_deposit = deposits[rejected.fields["lease"]][1]
     demo.say(
         f"Two of three results agree. {demo.name(rejected.fields['host']).capitalize()} is slashed by "
-        f"{format_amount(slashed.fields['amount'])} of its bond, which go to the treasury."
+        f"{format_amount(slashed.fields['amount'])} of its bond, {slashed.fields['amount'] / liar_deposit:g} times the "
+        "deposit of its lease."
     )
+    report_shares(demo, task, slashed.fields["amount"])
     settled = await demo.events.until("Settled", task=task)
     return await outcome_of(demo, task, deposits, settled, (tenant_before, treasury_before))
 
@@ -140,6 +147,33 @@ def report_assignment(demo: CheaterDemo, task: int, event: ChainEvent) -> dict[i
 
 def lease_on(deposits: dict[int, tuple[str, int]], host: str) -> int:
     return next(lease for lease, (on, _) in deposits.items() if on == host)
+
+
+async def report_tag(demo: CheaterDemo, role: str, lease: int) -> None:
+    shown = await demo.events.until("ResultTagged", lease=lease)
+    demo.say(f"{demo.name(demo.hosts[role]).capitalize()} shows the tag {bytes(shown.fields['tag']).hex()[:16]}….")
+
+
+def report_shares(demo: CheaterDemo, task: int, slashed: int) -> None:
+    """Print who gets a part of the slash."""
+    names = {TENANT.address: "The tenant"}
+    names |= {from_uri(PROVIDERS[role]).address: f"The provider of {NAMES[role]}" for role in PROVIDERS}
+    found = shares(demo, task)
+    for account, amount in found.items():
+        demo.say(f"{names.get(account, account)} gets {format_amount(amount)} of the slash.")
+    rest = format_amount(slashed - sum(found.values()))
+    demo.say(
+        f"The other {rest} are the treasury's. Rewards are parts of its fees for the leases that agree, so that nobody "
+        "gains by outvoting a host."
+    )
+
+
+def shares(demo: CheaterDemo, task: int) -> dict[str, int]:
+    """Return the parts of the slash that did not go to the treasury, by account."""
+    found: dict[str, int] = {}
+    for event in demo.events.all("SlashShared", task=task):
+        found[event.fields["who"]] = found.get(event.fields["who"], 0) + event.fields["amount"]
+    return found
 
 
 async def report_reveal(demo: CheaterDemo, role: str, lease: int) -> None:
@@ -199,6 +233,8 @@ async def outcome_of(
         "tenant_paid": tenant_paid,
         "refunded": refunded,
         "tenant_spent": before[0] - await demo.coins(TENANT.address),
+        "shared": shares(demo, task),
+        "compensation": shares(demo, task).get(TENANT.address, 0),
         "treasury_received": await treasury(demo) - before[1],
         "steps": demo.steps,
     }
@@ -226,8 +262,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/demo-cheater",
         description="Three hosts run a task whose results are compared, and one lies: it is detected, slashed and "
-        "replaced, and the tenant pays for right results only. Starts a chain, a scheduler, a settler and hosts of its "
-        "own, prints each step with its amounts, and takes half a minute. Needs no Docker engine.",
+        "replaced, and the tenant pays for right results only and is compensated. Starts a chain, a scheduler, a "
+        "settler and hosts of its own, prints each step with its amounts, and takes half a minute. Needs no Docker "
+        "engine.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object with all amounts, in base units")
     add_folder_option(parser)

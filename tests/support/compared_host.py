@@ -3,8 +3,8 @@
     python -m tests.support.compared_host URL FOLDER PROVIDER OUTPUT [late | withhold | copy]
 
 Its programs write OUTPUT and end; no container runs. Started again with the same folder, it is the same host. `late`:
-programs end when there is a file `go` in the folder. `withhold`: it commits its results and never reveals them. `copy`:
-it commits what another replica of the task has committed.
+programs end when there is a file `go` in the folder. `withhold`: it commits its results and never shows their tags.
+`copy`: it commits what another replica of the task has committed.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ LOOK_S: Final = 0.1
 
 
 class WithholdingResults(ReplicaResults):
-    """Commits results and never reveals them."""
+    """Commits results and never shows their tags."""
 
     async def run(self, send: SendCall) -> None:
         del send

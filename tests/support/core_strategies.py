@@ -174,6 +174,7 @@ def _tasks(identity: int) -> st.SearchStrategy[Task]:
         unit=st.sampled_from(BillingUnit),
         pods_min=st.integers(1, 3),
         max_rate_per_hour=st.sampled_from((10**12, 10**14, 10**16)),
+        surcharge_ppm=st.sampled_from((0, 0, 50_000, 333_333)),
         max_duration_ms=st.integers(1, 10**8),
         deadline=st.none() | st.integers(0, 10**6),
         priority=st.integers(0, 3),

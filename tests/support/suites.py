@@ -126,7 +126,7 @@ SUITES: Final = (
     Suite(
         "hosts",
         "preemption and survival of hosts, a chain started anew: workers and agents without containers",
-        200,
+        260,
         (
             "tests/acceptance/test_spot.py",
             "tests/acceptance/test_survival.py",
@@ -135,6 +135,7 @@ SUITES: Final = (
             "tests/acceptance/test_admission.py",
             "tests/acceptance/test_disputed_jobs.py",
             "tests/acceptance/test_compared_results.py",
+            "tests/acceptance/test_audited_results.py",
         ),
     ),
     Suite("join", "a new provider joins, works, is paid and leaves", 200, ("tests/acceptance/join",)),

@@ -5,8 +5,8 @@ pub use gantry_mock::{account, bytes, SplitMix64, ED, GTY};
 use gantry_primitives::{
     registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, DisputePhase, DisputeRecord,
     Endpoint, GpuRequest, HardwareSpec, HostChallenges, HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement,
-    PodResult, RegionName, Resources, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier,
-    Usage, Vendor, VerificationPolicy,
+    PodResult, RegionName, Resources, ResultsRecord, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec,
+    TaskState, Tier, Usage, Vendor, VerificationPolicy,
 };
 use sp_core::Pair;
 
@@ -32,6 +32,10 @@ pub type Disputes = StorageMap<Verification, frame_support::Twox64Concat, TaskId
 /// When each host was challenged, as the verification pallet keeps it.
 #[frame_support::storage_alias]
 pub type Challenged = StorageMap<Verification, frame_support::Blake2_128Concat, HostId, HostChallenges>;
+
+/// The results of replicas, as the verification pallet keeps them.
+#[frame_support::storage_alias]
+pub type Compared = StorageMap<Verification, frame_support::Twox64Concat, TaskId, ResultsRecord>;
 
 /// The parameters of the verification pallet.
 #[frame_support::storage_alias]

@@ -125,6 +125,7 @@ macro_rules! network {
             type Currency = Balances;
             type RuntimeHoldReason = RuntimeHoldReason;
             type AdminOrigin = frame_system::EnsureRoot<gantry_primitives::AccountId>;
+            type Reservations = ();
             type WeightInfo = ();
         }
 

@@ -4,12 +4,14 @@
 
 use codec::Encode;
 
-use crate::{AccountId, Commitment, HostId, Matter, PodResult, Salt, Vote};
+use crate::{AccountId, Commitment, HostId, Matter, PodResult, ResultTag, Salt, TaskId, Vote};
 
 /// The first bytes under the commitment to a vote.
 pub const VOTE_CONTEXT: [u8; 14] = *b"gantry/vote/v1";
 /// The first bytes under the commitment to a result.
 pub const RESULT_CONTEXT: [u8; 16] = *b"gantry/result/v1";
+/// The first bytes under the tag of a result.
+pub const TAG_CONTEXT: [u8; 13] = *b"gantry/tag/v1";
 /// The first bytes of what the seed of a committee is asked for with.
 pub const SEED_CONTEXT: [u8; 14] = *b"gantry/seed/v1";
 
@@ -22,6 +24,12 @@ pub fn vote_commitment(matter: Matter, round: u8, vote: Vote, salt: &Salt, voter
 /// What `host` commits to: blake2-256 of the SCALE encoding of (context, result, salt, host).
 pub fn result_commitment(result: &PodResult, salt: &Salt, host: &HostId) -> Commitment {
     sp_io::hashing::blake2_256(&(RESULT_CONTEXT, result, salt, host).encode())
+}
+
+/// What two hosts show of their results of a task to find out whether they are equal: blake2-256 of the SCALE encoding of
+/// (context, task, digest, exit code). Whoever does not know a result cannot find it from its tag, unless it can guess it.
+pub fn result_tag(task: TaskId, result: &PodResult) -> ResultTag {
+    sp_io::hashing::blake2_256(&(TAG_CONTEXT, task, result.digest, result.exit_code).encode())
 }
 
 /// With which subject the chain asks for the randomness of a matter's round: the SCALE encoding of
@@ -58,5 +66,17 @@ mod tests {
         assert_ne!(one, result_commitment(&result, &[1; 32], &account(2)));
         assert_ne!(one, result_commitment(&result, &[2; 32], &account(1)));
         assert_ne!(one, result_commitment(&PodResult { exit_code: 1, ..result }, &[1; 32], &account(1)));
+    }
+
+    #[test]
+    fn a_tag_is_that_of_what_makes_results_equal_in_one_task() {
+        let usage = Usage { wall_ms: 1, cpu_ms: 1, memory_peak_mib: 1 };
+        let result = PodResult { digest: [9; 32], exit_code: 0, usage };
+        let used_more = PodResult { usage: Usage { wall_ms: 2, ..usage }, ..result };
+        let tag = result_tag(7, &result);
+        assert_eq!(tag, result_tag(7, &used_more));
+        assert_ne!(tag, result_tag(8, &result));
+        assert_ne!(tag, result_tag(7, &PodResult { exit_code: 1, ..result }));
+        assert_ne!(tag, result_tag(7, &PodResult { digest: [8; 32], ..result }));
     }
 }

@@ -28,6 +28,9 @@ const LATE_MS: u64 = 600_000;
 /// The weight of a late cancellation, in parts per million of an observation. It is low, because a tenant may cancel
 /// and pays for the used time.
 const CANCELLATION_PPM: u64 = 250_000;
+/// The weight of a response to a support ticket, in parts per million of an observation. It is low, because the chain
+/// does not know what the response says.
+const RESPONSE_PPM: u64 = 333_333;
 /// The rise of a provider's bonds for a grave fault of its only host, in parts per million.
 const BOND_RISE_PPM: u64 = 250_000;
 /// The least factor on bonds, in parts per million.
@@ -144,8 +147,14 @@ pub fn with_host_conduct(score: &HostScore, conduct: Conduct, count: u32, fees: 
         Conduct::NotVerified => (&mut next.verified, 0),
         Conduct::Rated(stars) => (&mut next.rating, stars_ppm(stars)),
         Conduct::Uptime { up_ms, down_ms } => (&mut next.uptime, uptime_ppm(up_ms, down_ms)),
+        Conduct::Responded(in_time) => (&mut next.rating, if in_time { PPM } else { 0 }),
     };
-    add(beta, amount(count, fees), credit_ppm);
+    let amount = match conduct {
+        // Rounded down; `amount` is at most MAX_WEIGHT times `count`.
+        Conduct::Responded(_) => (u128::from(amount(count, fees)) * u128::from(RESPONSE_PPM) / u128::from(PPM)) as u64,
+        _ => amount(count, fees),
+    };
+    add(beta, amount, credit_ppm);
     match conduct {
         Conduct::Completed => next.settled_leases = next.settled_leases.saturating_add(count),
         Conduct::Uptime { up_ms, down_ms } => next.sla = updated_sla(&next.sla, up_ms, down_ms),

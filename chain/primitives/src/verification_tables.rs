@@ -23,7 +23,20 @@ pub const CHALLENGE_TRANSITIONS: &[(ChallengePhase, ChallengePhase)] = {
 /// (from, to) for replicated results.
 pub const RESULTS_TRANSITIONS: &[(ResultsPhase, ResultsPhase)] = {
     use ResultsPhase::*;
-    &[(Committing, Revealing), (Revealing, Closed), (Revealing, Committing), (Committing, Closed)]
+    &[
+        (Committing, Tagging),
+        (Tagging, Revealing),
+        (Revealing, Closed),
+        (Tagging, Committing),
+        (Revealing, Committing),
+        (Committing, Closed),
+        (Tagging, Closed),
+        (Committing, Drawing),
+        (Drawing, Committing),
+        (Drawing, Revealing),
+        (Committing, Revealing),
+        (Drawing, Closed),
+    ]
 };
 
 /// (from, to) for disputes.

@@ -85,7 +85,7 @@ fn may_be_free(call: &RuntimeCall) -> bool {
                 | T::report { .. }
         ),
         RuntimeCall::Verification(call) => {
-            matches!(call, V::answer { .. } | V::commit_result { .. } | V::reveal_result { .. })
+            matches!(call, V::answer { .. } | V::commit_result { .. } | V::tag_result { .. } | V::reveal_result { .. })
         }
         _ => false,
     }

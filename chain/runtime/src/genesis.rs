@@ -1,9 +1,10 @@
 //! Genesis presets: the chains that this runtime can start.
 
 use crate::{
-    configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, Billing, BillingConfig, CouncilConfig,
-    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys,
-    SudoConfig, TasksConfig, ValidatorsConfig, VerificationConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
+    configs::consensus::BABE_EPOCH, AccountId, AgreementsConfig, Balance, BalancesConfig, Billing, BillingConfig,
+    CouncilConfig, GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig,
+    SessionKeys, SudoConfig, TasksConfig, ValidatorsConfig, VerificationConfig, EXISTENTIAL_DEPOSIT, GTY,
+    SLOT_DURATION_MS,
 };
 use alloc::{vec, vec::Vec};
 use frame_support::{build_struct_json_patch, genesis_builder_helper::build_state};
@@ -130,6 +131,7 @@ fn chain(pace: Pace, people: People) -> Value {
         leases: LeasesConfig { params: leases(pace) },
         billing: BillingConfig { params: billing(pace) },
         verification: VerificationConfig { params: verification(pace), verifiers: vec![] },
+        agreements: AgreementsConfig { params: agreements(pace) },
     })
 }
 
@@ -219,6 +221,7 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
             Pace::Staging => 10 * MINUTE,
             Pace::Production => HOUR,
         },
+        audit_surcharge_ppm: 50_000,
     }
 }
 
@@ -271,6 +274,31 @@ fn verification(pace: Pace) -> pallet_gantry_verification::Params {
         dispute_commit_ms: if pace == Pace::Test { 10 * SECOND } else { scaled(production.dispute_commit_ms) },
         dispute_reveal_ms: if pace == Pace::Test { 10 * SECOND } else { scaled(production.dispute_reveal_ms) },
         appeal_ms: if pace == Pace::Test { 10 * SECOND } else { scaled(production.appeal_ms) },
+        ..production
+    }
+}
+
+fn agreements(pace: Pace) -> pallet_gantry_agreements::Params {
+    // What takes days in production takes as many hours in staging, and minutes in tests.
+    let production = pallet_gantry_agreements::Params::default();
+    let scaled = |ms: u64| match pace {
+        Pace::Test => ms / 1_440,
+        Pace::Staging => ms / 24,
+        Pace::Production => ms,
+    };
+    pallet_gantry_agreements::Params {
+        max_offer_ms: scaled(production.max_offer_ms),
+        max_lead_ms: scaled(production.max_lead_ms),
+        // Longer than a challenge of a device takes, during which no lease begins on it.
+        min_start_ms: if pace == Pace::Production { production.min_start_ms } else { 2 * verification(pace).answer_ms },
+        bond_ms: scaled(production.bond_ms),
+        // Shorter than a notice of reclaim, and than final tasks are kept.
+        watch_ms: leases(pace).reclaim_notice_ms.min(tasks(pace).archive_after_ms).min(production.watch_ms * 3) / 3,
+        response_ms: scaled(production.response_ms),
+        ticket_kept_ms: scaled(production.ticket_kept_ms),
+        auditor_bond: if pace == Pace::Production { production.auditor_bond } else { 50 * GTY },
+        auditor_unbonding_ms: scaled(production.auditor_unbonding_ms),
+        contest_ms: scaled(production.contest_ms),
         ..production
     }
 }

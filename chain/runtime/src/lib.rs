@@ -175,6 +175,8 @@ mod runtime {
     pub type Reputation = pallet_gantry_reputation;
     #[runtime::pallet_index(45)]
     pub type Verification = pallet_gantry_verification;
+    #[runtime::pallet_index(46)]
+    pub type Agreements = pallet_gantry_agreements;
 }
 
 /// All vectors that RPC answers carry.

@@ -5,10 +5,12 @@
 
 mod common;
 mod economics {
+    pub mod agreements;
     #[allow(dead_code, reason = "challenges.rs uses the rest")]
     pub mod ballots;
     pub mod judges;
     pub mod market;
+    pub mod replicas;
     pub mod setup;
     pub mod strategies;
 }
@@ -22,7 +24,7 @@ use std::{
     thread,
 };
 
-use economics::{judges::*, market::*, setup::*, strategies::*};
+use economics::{agreements::*, judges::*, market::*, replicas::*, setup::*, strategies::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 
@@ -104,6 +106,12 @@ const GAMES: &[Game] = &[
     game("host", "4", "refuse everything", refuse_everything, Some(run_a_job)),
     game("host", "4", "blame the tenant", blame_the_tenant, Some(run_a_job)),
     game("host", "-", "invent results", invent_results, Some(run_a_job)),
+    game("host", "-", "lie as a replica", lie_as_a_replica, Some(run_a_job)),
+    game("tenant", "-", "slash an own host", slash_an_own_host, None),
+    game("tenant", "-", "outvote a host", outvote_a_host, None),
+    game("host", "-", "lie in audited jobs", lie_where_audited, Some(run_an_audited_job)),
+    game("host", "-", "lie when seldom audited", lie_when_trusted, Some(run_an_audited_job)),
+    game("tenant", "-", "slash an own audited host", slash_an_own_audited_host, None),
     game("host", "7", "praise itself for nothing", praise_itself_for_nothing, None),
     game("host", "7", "praise itself for little", praise_itself_for_little, None),
     game("host", "9", "attest an own fake", attest_an_own_fake, None),
@@ -126,6 +134,10 @@ const GAMES: &[Game] = &[
     game("juror", "-", "trust every result", trust_every_result, Some(check_results)),
     game("settler", "10", "settle its own job", settle_its_own_job, Some(run_a_job)),
     game("host", "11", "lose kept data", lose_kept_data, Some(keep_data)),
+    game("tenant", "-", "lock a place by an agreement", lock_a_place, None),
+    game("host", "-", "hide from the begin of an agreement", hide_from_the_begin, Some(keep_an_agreement)),
+    game("host", "-", "refuse an agreed pod", refuse_an_agreed_pod, Some(keep_an_agreement)),
+    game("host", "-", "leave an agreement", leave_an_agreement, Some(keep_an_agreement)),
 ];
 
 /// The outcome of each strategy that a game names. Each has a chain of its own, and so they run side by side.

@@ -41,7 +41,8 @@ use sp_runtime::DispatchError;
 /// Inputs that are run however slow the machine is. After the time that GANTRY_RANDOM_SECONDS gives, by default 15
 /// seconds, no further one begins.
 const INPUTS_AT_LEAST: u64 = 20;
-const PALLETS: [&str; 7] = ["Tasks", "Leases", "Hosts", "Billing", "Verification", "Governance", "Validators"];
+const PALLETS: [&str; 8] =
+    ["Tasks", "Leases", "Hosts", "Billing", "Verification", "Governance", "Validators", "Agreements"];
 
 fn inputs_of(folder: &str) -> Vec<(String, Vec<Step>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz").join(folder);

@@ -3,8 +3,11 @@
 mod common;
 
 use common::{next_block, started_with};
-use frame_support::traits::{Hooks, StorageVersion};
-use gantry_runtime::{genesis, Hosts, Leases, MultiBlockMigrations, Runtime, System, Tasks};
+use frame_support::{
+    storage::unhashed,
+    traits::{Hooks, PalletInfoAccess, StorageVersion},
+};
+use gantry_runtime::{genesis, Agreements, Hosts, Leases, MultiBlockMigrations, Runtime, System, Tasks};
 use pallet_gantry_leases::{Agenda, AgendaPages};
 use pallet_migrations::MbmIsOngoing;
 use serde_json::json;
@@ -30,6 +33,17 @@ fn calls_are_accepted_again_once_the_state_is_migrated() {
         assert_eq!(StorageVersion::get::<Tasks>(), StorageVersion::new(2));
         next_block();
         assert!(System::block_number() > 3);
+    });
+}
+
+#[test]
+fn the_pallet_of_agreements_that_release_3_did_not_have_is_ready_after_the_upgrade() {
+    before_the_upgrade(|| {
+        let _ = unhashed::clear_prefix(&Agreements::name_hash(), None, None);
+        next_block();
+        next_block();
+        assert_eq!(StorageVersion::get::<Agreements>(), StorageVersion::new(1));
+        assert_eq!(Agreements::do_try_state(), Ok(()));
     });
 }
 

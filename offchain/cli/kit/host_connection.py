@@ -15,7 +15,8 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import progress
 from offchain.cli.kit.session import run
 from offchain.ports import ChainPort, Signer
-from offchain.services.record_views import LeaseView, TaskView, read_host, read_task
+from offchain.services.host_views import read_host
+from offchain.services.record_views import LeaseView, TaskView, read_task
 
 if TYPE_CHECKING:
     from offchain.adapters.transport.host_client import HostClient
@@ -82,14 +83,14 @@ def delivery_leases(view: TaskView, pod: int | None) -> list[LeaseView]:
 
 
 def result_lease_of(view: TaskView, pod: int | None) -> LeaseView:
-    """Return the lease of a pod; by default of the first, or of the first replica that agreed. Raises CliError."""
-    if pod is not None or view.replicas is None:
+    """Return the lease of a pod; by default of the first whose result is the task's. Raises CliError."""
+    if pod is not None or not view.is_compared:
         return lease_of(view, pod or 0)
     if view.result_leases:
         return view.result_leases[0]
     raise CliError(
         f"the results of task {view.id} are not compared yet, or do not agree. Its state: {view.state_text}.",
-        f"gantry task show {view.id} shows how far each replica is; --pod fetches the result of one.",
+        f"gantry task show {view.id} shows how far each pod is; --pod fetches the result of one.",
         code="no_result",
     )
 

@@ -18,7 +18,8 @@ from offchain.schema.value_text import counted
 from offchain.services.audit_facts import AccountFacts, AuditFacts, HostFacts
 from offchain.services.audit_verifier import AuditResult
 from offchain.services.event_text import time_text
-from offchain.services.record_views import host_view, score_text, task_view
+from offchain.services.host_views import host_view, score_text
+from offchain.services.record_views import task_view
 
 _MOST_SHOWN: Final = 2_000
 """Characters of a stored value that are printed."""

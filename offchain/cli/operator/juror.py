@@ -83,8 +83,8 @@ def run_(
     """Judge disputes by executing their jobs again, without network; and do the duties of gantry verifier run.
 
     The chain draws committees and juries from one list, so an account needs one worker: this one in place of gantry
-    verifier run. Only jobs with verification: deterministic are executed. For all others the worker warns in its log
-    until when you have to vote (gantry dispute vote), and reveals your vote.
+    verifier run. Only jobs with verification: deterministic or audit are executed. For all others the worker warns in
+    its log until when you have to vote (gantry dispute vote), and reveals your vote.
 
     \b
     Examples:

@@ -14,8 +14,9 @@ from offchain.schema.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from offchain.schema.manifest.values import format_amount
 from offchain.schema.value_text import duration_text
 from offchain.services.event_text import time_text
+from offchain.services.host_views import HostView
 from offchain.services.network_overview import NetworkOverview, leased_gpus
-from offchain.services.record_views import HostView, TaskView
+from offchain.services.record_views import TaskView
 
 HOST_COLUMNS: Final = ("HOST", "STATUS", "REGION", "GPUS", "CPU", "MEM", "GPU/H", "SCORE", "LEASES")
 TASK_COLUMNS: Final = ("TASK", "KIND", "STATE", "QUEUE", "PODS", "AGE", "PAID")

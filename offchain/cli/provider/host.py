@@ -24,7 +24,8 @@ from offchain.schema.manifest.values import format_amount, parse_duration
 from offchain.schema.value_text import counted
 from offchain.services import provider_calls
 from offchain.services.event_text import time_text
-from offchain.services.record_views import HostView, read_host, read_hosts, score_text, text_of
+from offchain.services.host_views import HostView, read_host, read_hosts, score_text
+from offchain.services.record_views import text_of
 
 
 @click.group(epilog="A host is one machine; its address is that of its host key.")

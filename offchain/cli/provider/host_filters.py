@@ -11,7 +11,7 @@ import click
 
 from offchain.cli.kit import options
 from offchain.indexer.offers import NO_EVIDENCE_PPM
-from offchain.services.record_views import HostView
+from offchain.services.host_views import HostView
 
 _WHOLE_MILLI: Final = 1000
 _PPM: Final = 1_000_000

@@ -26,7 +26,7 @@ from offchain.services.host_trust import (
     read_host_trust,
     read_trust_history,
 )
-from offchain.services.record_views import score_text
+from offchain.services.host_views import score_text
 
 _PARTS: Final = {
     "completed": "leases that it completed, or gave up",
@@ -96,6 +96,7 @@ def _print(view: HostTrustView) -> None:
             ("Challenges", _challenges(view)),
             ("Last by verifiers", _time(view.last_challenge_by_verifier_ms, "never")),
             ("Last missed", _time(view.last_missed_ms, "none that counts")),
+            ("Valid results", f"{view.valid_results} in a row; the more, the more rarely its jobs are audited"),
         ]
     )
     for device in view.devices:

@@ -18,12 +18,16 @@ from offchain.schema.chain_types.ids import tasks_of_event
 from offchain.schema.chain_types.values import FINAL_TASK_STATES
 from offchain.schema.value_text import counted
 from offchain.services.event_text import event_text, state_after
-from offchain.services.record_views import LeaseView, TaskView, read_host, read_task
+from offchain.services.host_views import read_host
+from offchain.services.record_views import LeaseView, TaskView, read_task
 
 _OMITTED = frozenset({"Submitted", "ItemRefused"})
 """Events that the tenant knows already, or that concern only schedulers."""
-_COMPARISON = frozenset(("Verification", name) for name in ("ResultCommitted", "ReplicaRejected", "ExtraPodWanted"))
-"""Events about replicas."""
+_COMPARISON = frozenset(
+    ("Verification", name)
+    for name in ("ResultCommitted", "AuditDrawn", "ReplicaRejected", "SlashShared", "ExtraPodWanted")
+)
+"""Events about compared results."""
 ASK_AGAIN_S: Final = 3.0
 ANSWER_S: Final = 5.0
 """How long a host may take for an answer before it is asked again later."""
@@ -153,7 +157,7 @@ async def _when_reported(
                     f"The program of pod {failed.pod} ended with exit code {failed.exit_code}, so the result is not "
                     f"accepted: gantry task accept {number} accepts it, gantry task dispute {number} disputes it."
                 )
-            elif accept and all(lease.pod in results for lease in view.leases):
+            elif accept and all(lease.pod in results for lease in view.result_leases):
                 await _accept(chain, number, signer, notify)
             return
 
@@ -173,7 +177,7 @@ async def _fetch(
     for lease in view.result_leases:
         if lease.result_digest is None or lease.pod in results:
             continue
-        if view.replicas is not None and results:
+        if view.is_compared and results:
             return  # the others are equal
         try:
             results[lease.pod] = await fetch_result(chain, lease, signer)
@@ -241,11 +245,16 @@ class StartNotes:
 
 
 async def _follow_log(chain: ChainPort, number: int, signer: Signer, show: Callable[[bytes], None]) -> None:
-    """Pass the log of the task's first pod to `show` as it comes, run by run, until the task is final."""
+    """Pass the log of the task's first pod to `show` as it comes, run by run, until the task is final.
+
+    Hosts show the log of an audited job only when its result is revealed, or the task is over.
+    """
     shown: int | None = None
     async for _ in chain.best():
         view = await read_task(chain, number)
         lease = next((one for one in view.leases if one.pod == 0 and one.started_at is not None), None)
+        if view.audited and lease is not None and lease.result_digest is None and not view.is_final:
+            continue
         if lease is not None and lease.id != shown:
             shown = lease.id
             # The connection also ends when the lease moves.

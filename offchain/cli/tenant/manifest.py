@@ -225,7 +225,8 @@ def deposit_text(manifest: Manifest) -> str:
         "service": "It ends when that is used up; the unused part is refunded.",
         "rental": "It ends when that is used up; the unused part is refunded, and its volumes are kept for a while.",
     }[manifest.kind]
-    return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}. {ends}"
+    again = ", and as much again while another host repeats the job" if manifest.verification == "audit" else ""
+    return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}{again}. {ends}"
 
 
 def _spot_text(spot: SpotSpec) -> str:
@@ -246,6 +247,8 @@ def _login_text(login: RegistryLogin) -> str:
 def _pods_text(manifest: Manifest) -> str:
     if manifest.verification == "redundant":
         return f"{manifest.pods} replicas on hosts of different providers"
+    if manifest.verification == "audit":
+        return "1, and another one on a host of another provider if the chain draws an audit"
     return str(manifest.pods) if manifest.pods == manifest.pods_min else f"{manifest.pods_min} to {manifest.pods}"
 
 
@@ -266,6 +269,8 @@ def _verification_text(manifest: Manifest) -> str | None:
         return None
     if manifest.verification == "redundant":
         return "the results of the replicas are compared; another one decides if they differ; wrong ones are not paid"
+    if manifest.verification == "audit":
+        return "the chain draws if another host repeats the job; if not, you accept the result, or the window passes"
     if manifest.verification == "deterministic":
         return "you accept the result, or the dispute window passes; in a dispute, jurors may execute the job again"
     return "you accept the result, or the dispute window passes"

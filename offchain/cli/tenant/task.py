@@ -190,7 +190,7 @@ def show(number: int, common: options.CommonOptions) -> None:
             ("Survival", _survival_text(view)),
             ("Latency", f"at most {view.max_latency_ms} ms" if view.max_latency_ms else None),
             ("Manifest digest", view.manifest_digest.hex()),
-            ("Compared", _replicas_text(view)),
+            ("Compared", view.comparison_text),
             ("Price limit", f"{format_amount(view.max_rate_per_hour)} an hour and pod"),
             ("Paid", f"{format_amount(view.paid)} ({view.paid} base units, {view.fee} of them protocol fee)"),
         ]
@@ -227,7 +227,7 @@ task.add_command(why)
 
 @task.command()
 @click.argument("number", type=options.TASK)
-@click.option("--pod", type=click.IntRange(0), help="Which pod; else the first, or of replicas the first that agreed.")
+@click.option("--pod", type=click.IntRange(0), help="Which pod; else the first whose result is the task's.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
 @options.gateway
@@ -360,15 +360,6 @@ def _spot_text(view: TaskView) -> str | None:
     if view.state == "Running":
         return f"will be preempted by task {notice.wanting}, not before {time_text(notice.ends_at)}"
     return f"was preempted by task {notice.wanting}"
-
-
-def _replicas_text(view: TaskView) -> str | None:
-    if view.replicas is None:
-        return None
-    more = max(0, view.pods_wanted - view.replicas)
-    later = f", and {more} more because they differed" if more else ""
-    agreed = ", ".join(lease.host for lease in view.result_leases)
-    return f"the results of {view.replicas} replicas{later}{f'; agreed: {agreed}' if agreed else ''}"
 
 
 def _survival_text(view: TaskView) -> str | None:

@@ -10,7 +10,7 @@ from offchain.cli.kit.failures import CliError
 from offchain.cli.kit.output import details, emit, progress, say
 from offchain.cli.tenant.follow import TaskOutcome
 from offchain.schema.manifest.values import format_amount
-from offchain.services.record_views import score_text
+from offchain.services.host_views import score_text
 from offchain.services.replica_verdicts import VERDICT_TEXTS
 
 EXIT_PROGRAM_FAILED = 3
@@ -89,7 +89,7 @@ def failure_hint(outcome: TaskOutcome) -> str:
         "Expired": "No host ran it before its deadline: raise the price limit or the deadline.",
         "Failed(AttemptsExhausted)": f"{_attempts_text(outcome)} {more}",
         "Failed(DurationExceeded)": "Its host reported no result within its duration: nothing was paid for it.",
-        "Failed(NoAgreement)": "No two results of its replicas agree, so nothing was paid for it. Is it deterministic?",
+        "Failed(NoAgreement)": "No two of its results agree, so nothing was paid for it. Is it deterministic?",
         "Failed(DisputeLost)": "Its result was found to be wrong, so nothing was paid for it. Submit it again.",
     }.get(view.state, more)
 

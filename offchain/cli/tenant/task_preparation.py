@@ -16,7 +16,7 @@ from offchain.errors import CheckFailed
 from offchain.ports import ChainPort, Signer
 from offchain.schema.attestation.policy import AttestationPolicy, AttestationResult
 from offchain.schema.chain_types._generated_chain import TaskSpec
-from offchain.schema.chain_types.replicas import replicas_of
+from offchain.schema.chain_types.replicas import is_audited, replicas_of
 from offchain.schema.manifest.task_spec import manifest_digest, to_task_spec
 from offchain.schema.manifest.types import Manifest
 from offchain.schema.manifest.values import format_amount
@@ -27,7 +27,7 @@ from offchain.services.confidential_hosts import (
     with_hosts,
 )
 from offchain.services.sealed_delivery import attest_host, require_test_network
-from offchain.services.submit_checks import check_hosts, check_terms, read_conditions, task_of_spec
+from offchain.services.submit_checks import check_hosts, check_terms, read_conditions, surcharge_text, task_of_spec
 
 _ANYWAY: Final = " With --anyway it is sent, and waits for a suitable host."
 
@@ -64,14 +64,19 @@ async def prepare_task(
     spec = to_task_spec(manifest, manifest_digest(text))
     found = await read_conditions(chain, signer.address)
     check_terms(spec, len(text), found, count)
-    if replicas_of(spec):
-        each = format_amount(deposit(spec.max_rate_per_hour, spec.max_duration_ms))
+    surcharge_ppm, each = found.params.audit_surcharge_ppm, deposit(spec.max_rate_per_hour, spec.max_duration_ms)
+    if is_audited(spec):
         notify(
-            f"note: {spec.pods_max} replicas are deposited for, at most {each} each. If their results differ, another "
-            "one is placed: have as much free then, or the task fails unpaid."
+            f"note: its price includes {surcharge_text(surcharge_ppm)}. While an audit runs, another "
+            f"{format_amount(each)} at most are deposited: without them the job is not audited."
+        )
+    if replicas_of(spec):
+        notify(
+            f"note: {spec.pods_max} replicas are deposited for, at most {format_amount(each)} each. If their results "
+            "differ, another one is placed: have as much free then, or the task fails unpaid."
         )
     try:
-        check_hosts(spec, found.hosts, signer.address)
+        check_hosts(spec, found.hosts, signer.address, surcharge_ppm)
     except CheckFailed as error:
         if not anyway:
             raise CliError(error.message, error.hint + _ANYWAY, code=error.code, facts=error.facts) from None
@@ -80,17 +85,18 @@ async def prepare_task(
     if manifest.confidential is not None:
         await require_test_network(chain, test_root)
         attest = partial(_attest, chain, signer, manifest.confidential, test_root)
-        confidential = await find_confidential_hosts(spec, signer.address, found.hosts, attest)
+        confidential = await find_confidential_hosts(spec, signer.address, found.hosts, attest, surcharge_ppm)
         if confidential.proven:
             notify(f"Confidential: {confidential.text}. No other host may run it.")
             spec = with_hosts(spec, confidential.proven)
-            check_hosts(spec, found.hosts, signer.address)
+            check_hosts(spec, found.hosts, signer.address, surcharge_ppm)
         elif anyway:
             refusal = no_confidential_host(confidential).message
             notify(f"note: {refusal} Any host may get the task, and nothing is delivered to one.")
         else:
             raise no_confidential_host(confidential)
-    forecast = forecast_placement({host.id: host for host in found.hosts}, task_of_spec(spec, signer.address))
+    waiting = task_of_spec(spec, signer.address, audit_surcharge_ppm=surcharge_ppm)
+    forecast = forecast_placement({host.id: host for host in found.hosts}, waiting)
     return PreparedTask(spec, text, forecast, confidential)
 
 

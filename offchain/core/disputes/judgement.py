@@ -78,8 +78,10 @@ class ResultValue:
 
 def execution_problem(manifest: Manifest, result: PodResult | None, most_runtime_ms: int = MOST_RUNTIME_MS) -> str:
     """Return why a lease is not judged by executing it again; empty if it is."""
-    if manifest.verification != "deterministic":
-        return "its manifest does not say verification: deterministic"
+    if manifest.verification not in ("deterministic", "audit"):
+        return "its manifest does not say verification: deterministic, or audit"
+    if len(manifest.services) > 1 or manifest.deliveries:
+        return "it has several services or delivered files, and only the manifest and one image are executed again"
     if result is None:
         return "its host reported no result that could be compared"
     if manifest.gpus.count:

@@ -49,6 +49,7 @@ class BulkEnqueue:
                 sharing_account(task),
                 id(task.unit),
                 task.max_rate_per_hour,
+                task.surcharge_ppm,
                 task.pods_min,
                 len(task.open_pods),
                 task.max_duration_ms,

@@ -40,8 +40,8 @@ def min_rates(request: PodRequest, price_lists: PriceLists, lists: slice) -> Flo
     parts = _listed(request, price_lists, price_lists.cheapest, lists)
     # The exact rule rounds each part down, and their sum.
     rounded: Floats = np.where(np.isinf(parts), 0.0, np.maximum(0.0, parts - request.resources.gpus.count - 3))
-    least: Floats = np.maximum(0.0, rounded * price_lists.factor[UNITS.index(request.unit), lists] / _MILLION - 1)
-    return least
+    least: Floats = rounded * price_lists.factor[UNITS.index(request.unit), lists] / _MILLION - 1
+    return np.maximum(0.0, least * _surcharge(request) - 1 if request.surcharge_ppm else least)
 
 
 def certainly_affordable(request: PodRequest, price_lists: PriceLists, lists: slice) -> Bools:
@@ -53,8 +53,13 @@ def certainly_affordable(request: PodRequest, price_lists: PriceLists, lists: sl
 def max_rates(request: PodRequest, price_lists: PriceLists, lists: slice) -> Floats:
     """[list]: base units per hour that no pod exceeds on any devices; infinite where it cannot be paid."""
     parts = np.minimum(_listed(request, price_lists, price_lists.dearest, lists), _PAYABLE)
-    rates = parts * price_lists.factor[UNITS.index(request.unit), lists] / _MILLION
+    rates = parts * price_lists.factor[UNITS.index(request.unit), lists] / _MILLION * _surcharge(request)
     return np.where(parts < _PAYABLE, rates, np.inf)
+
+
+def _surcharge(request: PodRequest) -> float:
+    """Return the factor from the price of a pod to its rate."""
+    return 1 + request.surcharge_ppm / _MILLION
 
 
 def _listed(request: PodRequest, price_lists: PriceLists, devices: Floats, lists: slice) -> Floats:

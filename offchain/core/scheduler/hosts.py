@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from offchain.core.pricing import rate_per_hour
+from offchain.core.pricing import rate_per_hour, with_surcharge
 from offchain.core.scheduler.cluster import Cluster
 from offchain.core.scheduler.columns import device_indices
 from offchain.core.scheduler.host_attributes import HostAttributes, reputation_of
@@ -93,9 +93,10 @@ class HostTable:
         return [self.cluster.row(host) for host in changed]
 
     def rate_per_hour(self, request: PodRequest, row: int, devices: int) -> int:
-        """Return the price of such a pod on these devices, by the chain's own rule."""
-        record = self.records[self.cluster.names[row]]
-        return rate_per_hour(request.resources, record.devices, device_indices(devices), record.ask, request.unit)
+        """Return the rate of such a pod on these devices, by the chain's own rule."""
+        record, chosen = self.records[self.cluster.names[row]], device_indices(devices)
+        price = rate_per_hour(request.resources, record.devices, chosen, record.ask, request.unit)
+        return with_surcharge(price, request.surcharge_ppm)
 
 
 # Successive records share unchanged values: comparing identities first is faster.

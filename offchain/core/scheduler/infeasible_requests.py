@@ -52,7 +52,7 @@ def _demand(request: PodRequest) -> _Demand:
     shape = request.shape
     # Not the shape's disk: the price counts data that the host has already.
     amounts = shape.cpu_milli, shape.memory_mib, request.resources.disk_gib, shape.gpus, shape.gpu_milli
-    return *amounts, shape.min_vram_mib, -request.max_rate_per_hour
+    return *amounts, shape.min_vram_mib, -request.max_rate_per_hour, request.surcharge_ppm
 
 
 def _is_at_most(one: _Demand, other: _Demand) -> bool:

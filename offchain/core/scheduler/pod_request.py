@@ -106,12 +106,15 @@ class PodRequest:
     layout: Layout = Layout.ANY
     beside: frozenset[str] = frozenset()
     """Hosts of other pods of the task, where its layout depends on them."""
+    surcharge_ppm: int = 0
+    """What a host gets besides its price, see :class:`Task`; the limit is for both together."""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compute the hash once: requests are keys of caches."""
         rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over, self.manifest
-        object.__setattr__(self, "_hash", hash((*rest, self.refused_by, self.layout, self.beside, self.shape.account)))
+        more = self.refused_by, self.layout, self.beside, self.shape.account, self.surcharge_ppm
+        object.__setattr__(self, "_hash", hash((*rest, *more)))
 
     def __hash__(self) -> int:
         return self._hash
@@ -122,7 +125,12 @@ class PodRequest:
         plain = task.takes_over is None and not task.refused_by and task.layout is Layout.ANY
         if plain and reserved_for is None:
             return plain_request(
-                task.resources, task.placement, task.unit, task.max_rate_per_hour, sharing_account(task)
+                task.resources,
+                task.placement,
+                task.unit,
+                task.max_rate_per_hour,
+                sharing_account(task),
+                task.surcharge_ppm,
             )
         return cls(
             shape_of(task.resources, task.placement, task.takes_over, sharing_account(task)),
@@ -135,18 +143,25 @@ class PodRequest:
             refused_by=task.refused_by,
             layout=task.layout,
             beside=frozenset() if task.layout is Layout.ANY else task.hosts,
+            surcharge_ppm=task.surcharge_ppm,
         )
 
 
 @lru_cache(maxsize=1 << 13)
 def plain_request(
-    resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int, account: str
+    resources: Resources,
+    placement: Placement,
+    unit: BillingUnit,
+    max_rate_per_hour: int,
+    account: str,
+    surcharge_ppm: int = 0,
 ) -> PodRequest:
     """Return the request of pods without a layout, data to take over, or refusals. `account`: see `sharing_account`.
 
     Cached, because a million tasks make a few hundred different requests.
     """
-    return PodRequest(shape_of(resources, placement, None, account), resources, placement, unit, max_rate_per_hour)
+    shape = shape_of(resources, placement, None, account)
+    return PodRequest(shape, resources, placement, unit, max_rate_per_hour, surcharge_ppm=surcharge_ppm)
 
 
 def sharing_account(task: Task) -> str:

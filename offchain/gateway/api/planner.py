@@ -237,7 +237,7 @@ def _refusals(
     failed: list[CheckFailed] = []
     checks: tuple[Callable[[], object], ...] = (
         *term_checks(task.spec, len(task.text), found, count),
-        partial(check_hosts, task.spec, found.hosts, tenant),
+        partial(check_hosts, task.spec, found.hosts, tenant, found.params.audit_surcharge_ppm),
         partial(_check_confidential, task.manifest),
     )
     for check in checks:

@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "2ddcace1b486c5bbc529f40730066801add4afbee3e0d0706476d2fe7ec53ac1"
+METADATA_SHA256: Final = "d39bc6a973a29a8d28c19c5a1c9906f163d317b8962259b7ea5d7cce17234c3d"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -32,6 +32,90 @@ def _variant(plain: Any) -> tuple[str, Any]:
         return plain, None
     ((name, payload),) = plain.items()
     return name, payload
+
+
+class AgreementsHoldReason(StrEnum):
+    """pallet_gantry_agreements::pallet::HoldReason."""
+
+    OFFER_DEPOSIT = "OfferDeposit"
+    AGREEMENT_BOND = "AgreementBond"
+    TICKET_DEPOSIT = "TicketDeposit"
+    AUDITOR_BOND = "AuditorBond"
+    ATTESTATION_STAKE = "AttestationStake"
+    CONTEST_STAKE = "ContestStake"
+
+    @classmethod
+    def decode(cls, plain: Any) -> AgreementsHoldReason:
+        return cls(plain)
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsParams:
+    """pallet_gantry_agreements::types::Params."""
+
+    offer_deposit: int
+    max_offers: int
+    max_offer_ms: int
+    max_lead_ms: int
+    min_start_ms: int
+    bond_ms: int
+    min_bond: int
+    watch_ms: int
+    ticket_deposit: int
+    response_ms: int
+    ticket_kept_ms: int
+    auditor_bond: int
+    auditor_unbonding_ms: int
+    attestation_stake: int
+    auditor_slash_ppm: int
+    max_attestation_ms: int
+    contest_stake: int
+    contest_ms: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> AgreementsParams:
+        return cls(
+            offer_deposit=plain["offer_deposit"],
+            max_offers=plain["max_offers"],
+            max_offer_ms=plain["max_offer_ms"],
+            max_lead_ms=plain["max_lead_ms"],
+            min_start_ms=plain["min_start_ms"],
+            bond_ms=plain["bond_ms"],
+            min_bond=plain["min_bond"],
+            watch_ms=plain["watch_ms"],
+            ticket_deposit=plain["ticket_deposit"],
+            response_ms=plain["response_ms"],
+            ticket_kept_ms=plain["ticket_kept_ms"],
+            auditor_bond=plain["auditor_bond"],
+            auditor_unbonding_ms=plain["auditor_unbonding_ms"],
+            attestation_stake=plain["attestation_stake"],
+            auditor_slash_ppm=plain["auditor_slash_ppm"],
+            max_attestation_ms=plain["max_attestation_ms"],
+            contest_stake=plain["contest_stake"],
+            contest_ms=plain["contest_ms"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "offer_deposit": self.offer_deposit,
+            "max_offers": self.max_offers,
+            "max_offer_ms": self.max_offer_ms,
+            "max_lead_ms": self.max_lead_ms,
+            "min_start_ms": self.min_start_ms,
+            "bond_ms": self.bond_ms,
+            "min_bond": self.min_bond,
+            "watch_ms": self.watch_ms,
+            "ticket_deposit": self.ticket_deposit,
+            "response_ms": self.response_ms,
+            "ticket_kept_ms": self.ticket_kept_ms,
+            "auditor_bond": self.auditor_bond,
+            "auditor_unbonding_ms": self.auditor_unbonding_ms,
+            "attestation_stake": self.attestation_stake,
+            "auditor_slash_ppm": self.auditor_slash_ppm,
+            "max_attestation_ms": self.max_attestation_ms,
+            "contest_stake": self.contest_stake,
+            "contest_ms": self.contest_ms,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +206,171 @@ class Attempt:
 
     def encode(self) -> Any:
         return {"host": self.host, "provider": self.provider, "refused": self.refused}
+
+
+@dataclass(frozen=True, slots=True)
+class AttestationRecord:
+    """pallet_gantry_agreements::types::AttestationRecord."""
+
+    auditor: AccountId
+    subject: Subject
+    attribute: Attribute
+    evidence: bytes
+    attested_at: int
+    expires_at: int
+    stake: int
+    contest: Contest | None
+    due_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> AttestationRecord:
+        return cls(
+            auditor=plain["auditor"],
+            subject=Subject.decode(plain["subject"]),
+            attribute=Attribute.decode(plain["attribute"]),
+            evidence=plain["evidence"],
+            attested_at=plain["attested_at"],
+            expires_at=plain["expires_at"],
+            stake=plain["stake"],
+            contest=None if plain["contest"] is None else Contest.decode(plain["contest"]),
+            due_at=plain["due_at"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "auditor": self.auditor,
+            "subject": self.subject.encode(),
+            "attribute": self.attribute.encode(),
+            "evidence": self.evidence,
+            "attested_at": self.attested_at,
+            "expires_at": self.expires_at,
+            "stake": self.stake,
+            "contest": None if self.contest is None else self.contest.encode(),
+            "due_at": self.due_at,
+        }
+
+
+class Attribute:
+    """pallet_gantry_agreements::types::Attribute.
+
+    One of `AttributeCertificate`, `AttributeRegion`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Attribute:
+        tag, payload = _variant(plain)
+        return _ATTRIBUTE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeCertificate(Attribute):
+    """Attribute: Certificate."""
+
+    tag: ClassVar[str] = "Certificate"
+    value: bytes
+
+    def encode(self) -> Any:
+        return {"Certificate": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRegion(Attribute):
+    """Attribute: Region."""
+
+    tag: ClassVar[str] = "Region"
+    region: bytes
+    max_latency_ms: int
+
+    def encode(self) -> Any:
+        return {"Region": {"region": self.region, "max_latency_ms": self.max_latency_ms}}
+
+
+_ATTRIBUTE: Final[dict[str, Callable[[Any], Attribute]]] = {
+    "Certificate": lambda p: AttributeCertificate(value=p),
+    "Region": lambda p: AttributeRegion(region=p["region"], max_latency_ms=p["max_latency_ms"]),
+}
+
+
+class AuditState:
+    """gantry_primitives::types::verification::AuditState.
+
+    One of `AuditStateNotDrawn`, `AuditStateAwaited`, `AuditStateRepeated`, `AuditStateSingle`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> AuditState:
+        tag, payload = _variant(plain)
+        return _AUDIT_STATE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateNotDrawn(AuditState):
+    """AuditState: NotDrawn."""
+
+    tag: ClassVar[str] = "NotDrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateAwaited(AuditState):
+    """AuditState: Awaited."""
+
+    tag: ClassVar[str] = "Awaited"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateRepeated(AuditState):
+    """AuditState: Repeated."""
+
+    tag: ClassVar[str] = "Repeated"
+    lease: int
+
+    def encode(self) -> Any:
+        return {"Repeated": {"lease": self.lease}}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateSingle(AuditState):
+    """AuditState: Single."""
+
+    tag: ClassVar[str] = "Single"
+
+
+_AUDIT_STATE: Final[dict[str, Callable[[Any], AuditState]]] = {
+    "NotDrawn": lambda _: AuditStateNotDrawn(),
+    "Awaited": lambda _: AuditStateAwaited(),
+    "Repeated": lambda p: AuditStateRepeated(lease=p["lease"]),
+    "Single": lambda _: AuditStateSingle(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditorRecord:
+    """pallet_gantry_agreements::types::AuditorRecord."""
+
+    bond: int
+    attestations: int
+    leaves_at: int | None
+
+    @classmethod
+    def decode(cls, plain: Any) -> AuditorRecord:
+        return cls(bond=plain["bond"], attestations=plain["attestations"], leaves_at=plain["leaves_at"])
+
+    def encode(self) -> Any:
+        return {"bond": self.bond, "attestations": self.attestations, "leaves_at": self.leaves_at}
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,6 +681,23 @@ _COMMITTEE_ROLE: Final[dict[str, Callable[[Any], CommitteeRole]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Contest:
+    """pallet_gantry_agreements::types::Contest."""
+
+    by: AccountId
+    evidence: bytes
+    stake: int
+    until: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Contest:
+        return cls(by=plain["by"], evidence=plain["evidence"], stake=plain["stake"], until=plain["until"])
+
+    def encode(self) -> Any:
+        return {"by": self.by, "evidence": self.evidence, "stake": self.stake, "until": self.until}
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """gantry_primitives::types::hosts::Device."""
 
@@ -570,6 +836,65 @@ class DisputeRecord:
             "evidence": [i0.encode() for i0 in self.evidence],
             "ballot": self.ballot.encode(),
         }
+
+
+class Due:
+    """pallet_gantry_agreements::types::Due.
+
+    One of `DueOffer`, `DueTicket`, `DueAttestation`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Due:
+        tag, payload = _variant(plain)
+        return _DUE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class DueOffer(Due):
+    """Due: Offer."""
+
+    tag: ClassVar[str] = "Offer"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Offer": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class DueTicket(Due):
+    """Due: Ticket."""
+
+    tag: ClassVar[str] = "Ticket"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Ticket": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class DueAttestation(Due):
+    """Due: Attestation."""
+
+    tag: ClassVar[str] = "Attestation"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Attestation": self.value}
+
+
+_DUE: Final[dict[str, Callable[[Any], Due]]] = {
+    "Offer": lambda p: DueOffer(value=p),
+    "Ticket": lambda p: DueTicket(value=p),
+    "Attestation": lambda p: DueAttestation(value=p),
+}
 
 
 class EndReason:
@@ -1646,6 +1971,22 @@ _MATTER: Final[dict[str, Callable[[Any], Matter]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """pallet_gantry_agreements::types::Message."""
+
+    by: Side
+    digest: bytes
+    at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Message:
+        return cls(by=Side.decode(plain["by"]), digest=plain["digest"], at=plain["at"])
+
+    def encode(self) -> Any:
+        return {"by": self.by.value, "digest": self.digest, "at": self.at}
+
+
 class Misconduct(StrEnum):
     """gantry_primitives::types::verification::Misconduct."""
 
@@ -1715,6 +2056,209 @@ _NOTICE_STATE: Final[dict[str, Callable[[Any], NoticeState]]] = {
 }
 
 
+class OfferOutcome:
+    """pallet_gantry_agreements::types::OfferOutcome.
+
+    One of `OfferOutcomeNotAccepted`, `OfferOutcomeKept`, `OfferOutcomeBrokenBy`, `OfferOutcomeNotBegun`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> OfferOutcome:
+        tag, payload = _variant(plain)
+        return _OFFER_OUTCOME[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeNotAccepted(OfferOutcome):
+    """OfferOutcome: NotAccepted."""
+
+    tag: ClassVar[str] = "NotAccepted"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeKept(OfferOutcome):
+    """OfferOutcome: Kept."""
+
+    tag: ClassVar[str] = "Kept"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeBrokenBy(OfferOutcome):
+    """OfferOutcome: BrokenBy."""
+
+    tag: ClassVar[str] = "BrokenBy"
+    value: Side
+
+    def encode(self) -> Any:
+        return {"BrokenBy": self.value.value}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeNotBegun(OfferOutcome):
+    """OfferOutcome: NotBegun."""
+
+    tag: ClassVar[str] = "NotBegun"
+
+
+_OFFER_OUTCOME: Final[dict[str, Callable[[Any], OfferOutcome]]] = {
+    "NotAccepted": lambda _: OfferOutcomeNotAccepted(),
+    "Kept": lambda _: OfferOutcomeKept(),
+    "BrokenBy": lambda p: OfferOutcomeBrokenBy(value=Side.decode(p)),
+    "NotBegun": lambda _: OfferOutcomeNotBegun(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRecord:
+    """pallet_gantry_agreements::types::OfferRecord."""
+
+    tenant: AccountId
+    provider: AccountId
+    proposer: Side
+    terms: OfferTerms
+    place: Place | None
+    counters: int
+    state: OfferState
+    bond: int
+    deposit: int
+    due_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> OfferRecord:
+        return cls(
+            tenant=plain["tenant"],
+            provider=plain["provider"],
+            proposer=Side.decode(plain["proposer"]),
+            terms=OfferTerms.decode(plain["terms"]),
+            place=None if plain["place"] is None else Place.decode(plain["place"]),
+            counters=plain["counters"],
+            state=OfferState.decode(plain["state"]),
+            bond=plain["bond"],
+            deposit=plain["deposit"],
+            due_at=plain["due_at"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "tenant": self.tenant,
+            "provider": self.provider,
+            "proposer": self.proposer.value,
+            "terms": self.terms.encode(),
+            "place": None if self.place is None else self.place.encode(),
+            "counters": self.counters,
+            "state": self.state.encode(),
+            "bond": self.bond,
+            "deposit": self.deposit,
+            "due_at": self.due_at,
+        }
+
+
+class OfferState:
+    """pallet_gantry_agreements::types::OfferState.
+
+    One of `OfferStateOpen`, `OfferStateAccepted`, `OfferStateBegun`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> OfferState:
+        tag, payload = _variant(plain)
+        return _OFFER_STATE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class OfferStateOpen(OfferState):
+    """OfferState: Open."""
+
+    tag: ClassVar[str] = "Open"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Open": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferStateAccepted(OfferState):
+    """OfferState: Accepted."""
+
+    tag: ClassVar[str] = "Accepted"
+    unavailable: bool
+
+    def encode(self) -> Any:
+        return {"Accepted": {"unavailable": self.unavailable}}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferStateBegun(OfferState):
+    """OfferState: Begun."""
+
+    tag: ClassVar[str] = "Begun"
+    lease: int
+    ends_at: int
+
+    def encode(self) -> Any:
+        return {"Begun": {"lease": self.lease, "ends_at": self.ends_at}}
+
+
+_OFFER_STATE: Final[dict[str, Callable[[Any], OfferState]]] = {
+    "Open": lambda p: OfferStateOpen(value=p),
+    "Accepted": lambda p: OfferStateAccepted(unavailable=p["unavailable"]),
+    "Begun": lambda p: OfferStateBegun(lease=p["lease"], ends_at=p["ends_at"]),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferTerms:
+    """pallet_gantry_agreements::types::OfferTerms."""
+
+    hosts: tuple[AccountId, ...]
+    resources: Resources
+    allow_simulated: bool
+    rate_per_hour: int
+    unit: BillingUnit
+    duration_ms: int
+    start_from: int
+    start_until: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> OfferTerms:
+        return cls(
+            hosts=tuple(plain["hosts"]),
+            resources=Resources.decode(plain["resources"]),
+            allow_simulated=plain["allow_simulated"],
+            rate_per_hour=plain["rate_per_hour"],
+            unit=BillingUnit.decode(plain["unit"]),
+            duration_ms=plain["duration_ms"],
+            start_from=plain["start_from"],
+            start_until=plain["start_until"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "hosts": list(self.hosts),
+            "resources": self.resources.encode(),
+            "allow_simulated": self.allow_simulated,
+            "rate_per_hour": self.rate_per_hour,
+            "unit": self.unit.value,
+            "duration_ms": self.duration_ms,
+            "start_from": self.start_from,
+            "start_until": self.start_until,
+        }
+
+
 class PenaltyReason(StrEnum):
     """gantry_primitives::types::verification::PenaltyReason."""
 
@@ -1724,6 +2268,21 @@ class PenaltyReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> PenaltyReason:
         return cls(plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """pallet_gantry_agreements::types::Place."""
+
+    host: AccountId
+    devices: bytes
+
+    @classmethod
+    def decode(cls, plain: Any) -> Place:
+        return cls(host=plain["host"], devices=plain["devices"])
+
+    def encode(self) -> Any:
+        return {"host": self.host, "devices": self.devices}
 
 
 @dataclass(frozen=True, slots=True)
@@ -1937,6 +2496,7 @@ class Replica:
     lease: int
     host: AccountId
     commitment: bytes
+    tag: bytes | None
     result: PodResult | None
 
     @classmethod
@@ -1945,6 +2505,7 @@ class Replica:
             lease=plain["lease"],
             host=plain["host"],
             commitment=plain["commitment"],
+            tag=plain["tag"],
             result=None if plain["result"] is None else PodResult.decode(plain["result"]),
         )
 
@@ -1953,6 +2514,7 @@ class Replica:
             "lease": self.lease,
             "host": self.host,
             "commitment": self.commitment,
+            "tag": self.tag,
             "result": None if self.result is None else self.result.encode(),
         }
 
@@ -2142,7 +2704,7 @@ class Resources:
 class ResultsOutcome:
     """gantry_primitives::types::verification::ResultsOutcome.
 
-    One of `ResultsOutcomeAgreed`, `ResultsOutcomeNoAgreement`, `ResultsOutcomeOvertaken`.
+    One of `ResultsOutcomeAgreed`, `ResultsOutcomeNoAgreement`, `ResultsOutcomeOvertaken`, `ResultsOutcomeNotRepeated`.
     """
 
     __slots__ = ()
@@ -2184,10 +2746,18 @@ class ResultsOutcomeOvertaken(ResultsOutcome):
     tag: ClassVar[str] = "Overtaken"
 
 
+@dataclass(frozen=True, slots=True)
+class ResultsOutcomeNotRepeated(ResultsOutcome):
+    """ResultsOutcome: NotRepeated."""
+
+    tag: ClassVar[str] = "NotRepeated"
+
+
 _RESULTS_OUTCOME: Final[dict[str, Callable[[Any], ResultsOutcome]]] = {
     "Agreed": lambda p: ResultsOutcomeAgreed(digest=p["digest"], exit_code=p["exit_code"]),
     "NoAgreement": lambda _: ResultsOutcomeNoAgreement(),
     "Overtaken": lambda _: ResultsOutcomeOvertaken(),
+    "NotRepeated": lambda _: ResultsOutcomeNotRepeated(),
 }
 
 
@@ -2197,6 +2767,8 @@ class ResultsPhase(StrEnum):
     COMMITTING = "Committing"
     REVEALING = "Revealing"
     CLOSED = "Closed"
+    TAGGING = "Tagging"
+    DRAWING = "Drawing"
 
     @classmethod
     def decode(cls, plain: Any) -> ResultsPhase:
@@ -2212,6 +2784,7 @@ class ResultsRecord:
     opened_at: int
     wanted: int
     extended: bool
+    audit: AuditState
     replicas: tuple[Replica, ...]
 
     @classmethod
@@ -2222,6 +2795,7 @@ class ResultsRecord:
             opened_at=plain["opened_at"],
             wanted=plain["wanted"],
             extended=plain["extended"],
+            audit=AuditState.decode(plain["audit"]),
             replicas=tuple(Replica.decode(i0) for i0 in plain["replicas"]),
         )
 
@@ -2232,6 +2806,7 @@ class ResultsRecord:
             "opened_at": self.opened_at,
             "wanted": self.wanted,
             "extended": self.extended,
+            "audit": self.audit.encode(),
             "replicas": [i0.encode() for i0 in self.replicas],
         }
 
@@ -2254,6 +2829,17 @@ class Seat:
 
     def encode(self) -> Any:
         return {"who": self.who, "commitment": self.commitment, "vote": None if self.vote is None else self.vote.value}
+
+
+class Side(StrEnum):
+    """pallet_gantry_agreements::types::Side."""
+
+    TENANT = "Tenant"
+    PROVIDER = "Provider"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Side:
+        return cls(plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -2358,6 +2944,53 @@ class StorageDeposit:
 
     def encode(self) -> Any:
         return {"held": self.held, "since": self.since}
+
+
+class Subject:
+    """pallet_gantry_agreements::types::Subject.
+
+    One of `SubjectProvider`, `SubjectHost`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Subject:
+        tag, payload = _variant(plain)
+        return _SUBJECT[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectProvider(Subject):
+    """Subject: Provider."""
+
+    tag: ClassVar[str] = "Provider"
+    value: AccountId
+
+    def encode(self) -> Any:
+        return {"Provider": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectHost(Subject):
+    """Subject: Host."""
+
+    tag: ClassVar[str] = "Host"
+    value: AccountId
+
+    def encode(self) -> Any:
+        return {"Host": self.value}
+
+
+_SUBJECT: Final[dict[str, Callable[[Any], Subject]]] = {
+    "Provider": lambda p: SubjectProvider(value=p),
+    "Host": lambda p: SubjectHost(value=p),
+}
 
 
 class Survival(StrEnum):
@@ -2656,6 +3289,7 @@ class TasksParams:
     evidence_ms: int
     offer_known_ms: int
     deposit_per_pod: int
+    audit_surcharge_ppm: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2683,6 +3317,7 @@ class TasksParams:
             evidence_ms=plain["evidence_ms"],
             offer_known_ms=plain["offer_known_ms"],
             deposit_per_pod=plain["deposit_per_pod"],
+            audit_surcharge_ppm=plain["audit_surcharge_ppm"],
         )
 
     def encode(self) -> Any:
@@ -2710,6 +3345,7 @@ class TasksParams:
             "evidence_ms": self.evidence_ms,
             "offer_known_ms": self.offer_known_ms,
             "deposit_per_pod": self.deposit_per_pod,
+            "audit_surcharge_ppm": self.audit_surcharge_ppm,
         }
 
 
@@ -2731,6 +3367,54 @@ class TenantScore:
 
     def encode(self) -> Any:
         return {"settled": self.settled.encode(), "disputes": self.disputes.encode(), "updated_at": self.updated_at}
+
+
+@dataclass(frozen=True, slots=True)
+class TicketRecord:
+    """pallet_gantry_agreements::types::TicketRecord."""
+
+    lease: int
+    tenant: AccountId
+    host: AccountId
+    provider: AccountId
+    messages: tuple[Message, ...]
+    closed: Side | None
+    respond_until: int
+    counts: bool
+    in_time: bool | None
+    deposit: int
+    due_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> TicketRecord:
+        return cls(
+            lease=plain["lease"],
+            tenant=plain["tenant"],
+            host=plain["host"],
+            provider=plain["provider"],
+            messages=tuple(Message.decode(i0) for i0 in plain["messages"]),
+            closed=None if plain["closed"] is None else Side.decode(plain["closed"]),
+            respond_until=plain["respond_until"],
+            counts=plain["counts"],
+            in_time=plain["in_time"],
+            deposit=plain["deposit"],
+            due_at=plain["due_at"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "lease": self.lease,
+            "tenant": self.tenant,
+            "host": self.host,
+            "provider": self.provider,
+            "messages": [i0.encode() for i0 in self.messages],
+            "closed": None if self.closed is None else self.closed.value,
+            "respond_until": self.respond_until,
+            "counts": self.counts,
+            "in_time": self.in_time,
+            "deposit": self.deposit,
+            "due_at": self.due_at,
+        }
 
 
 class Tier(StrEnum):
@@ -2786,6 +3470,21 @@ class UsedWeight:
         return {"period": self.period, "ref_time": self.ref_time}
 
 
+@dataclass(frozen=True, slots=True)
+class ValidResults:
+    """gantry_primitives::types::verification::ValidResults."""
+
+    generation: int
+    count: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> ValidResults:
+        return cls(generation=plain["generation"], count=plain["count"])
+
+    def encode(self) -> Any:
+        return {"generation": self.generation, "count": self.count}
+
+
 class Vendor(StrEnum):
     """gantry_primitives::types::hosts::Vendor."""
 
@@ -2839,6 +3538,12 @@ class VerificationParams:
     appeal_ms: int
     miss_period_ms: int
     min_verifiers: int
+    replica_slash_deposits: int
+    slash_to_tenant_ppm: int
+    slash_to_hosts_ppm: int
+    audit_valid_results: int
+    audit_min_ppm: int
+    audit_slash_deposits: int
 
     @classmethod
     def decode(cls, plain: Any) -> VerificationParams:
@@ -2865,6 +3570,12 @@ class VerificationParams:
             appeal_ms=plain["appeal_ms"],
             miss_period_ms=plain["miss_period_ms"],
             min_verifiers=plain["min_verifiers"],
+            replica_slash_deposits=plain["replica_slash_deposits"],
+            slash_to_tenant_ppm=plain["slash_to_tenant_ppm"],
+            slash_to_hosts_ppm=plain["slash_to_hosts_ppm"],
+            audit_valid_results=plain["audit_valid_results"],
+            audit_min_ppm=plain["audit_min_ppm"],
+            audit_slash_deposits=plain["audit_slash_deposits"],
         )
 
     def encode(self) -> Any:
@@ -2891,13 +3602,19 @@ class VerificationParams:
             "appeal_ms": self.appeal_ms,
             "miss_period_ms": self.miss_period_ms,
             "min_verifiers": self.min_verifiers,
+            "replica_slash_deposits": self.replica_slash_deposits,
+            "slash_to_tenant_ppm": self.slash_to_tenant_ppm,
+            "slash_to_hosts_ppm": self.slash_to_hosts_ppm,
+            "audit_valid_results": self.audit_valid_results,
+            "audit_min_ppm": self.audit_min_ppm,
+            "audit_slash_deposits": self.audit_slash_deposits,
         }
 
 
 class VerificationPolicy:
     """gantry_primitives::types::tasks::VerificationPolicy.
 
-    One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`.
+    One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`, `VerificationPolicyAudit`.
     """
 
     __slots__ = ()
@@ -2931,9 +3648,17 @@ class VerificationPolicyRedundant(VerificationPolicy):
         return {"Redundant": {"replicas": self.replicas}}
 
 
+@dataclass(frozen=True, slots=True)
+class VerificationPolicyAudit(VerificationPolicy):
+    """VerificationPolicy: Audit."""
+
+    tag: ClassVar[str] = "Audit"
+
+
 _VERIFICATION_POLICY: Final[dict[str, Callable[[Any], VerificationPolicy]]] = {
     "Acceptance": lambda _: VerificationPolicyAcceptance(),
     "Redundant": lambda p: VerificationPolicyRedundant(replicas=p["replicas"]),
+    "Audit": lambda _: VerificationPolicyAudit(),
 }
 
 
@@ -2994,6 +3719,19 @@ _VERIFIER_STATUS: Final[dict[str, Callable[[Any], VerifierStatus]]] = {
     "Active": lambda _: VerifierStatusActive(),
     "Leaving": lambda p: VerifierStatusLeaving(value=p),
 }
+
+
+class VoidReason(StrEnum):
+    """pallet_gantry_agreements::types::VoidReason."""
+
+    EXPIRED = "Expired"
+    REVOKED = "Revoked"
+    BY_GOVERNANCE = "ByGovernance"
+    FOUND_WRONG = "FoundWrong"
+
+    @classmethod
+    def decode(cls, plain: Any) -> VoidReason:
+        return cls(plain)
 
 
 class Vote(StrEnum):
@@ -3172,8 +3910,8 @@ class calls:
 
     @staticmethod
     def tasks_submit(*, spec: TaskSpec, manifest: bytes) -> Call:
-        """Submit a task. Deposits are held for its manifest until it is final and for its record until it is pruned.
-        The tenant must also have the coins for what its pods may cost.
+        """Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
+        its pods may cost must be there, too.
         """
         return Call("Tasks", "submit", {"spec": spec.encode(), "manifest": manifest})
 
@@ -3520,6 +4258,121 @@ class calls:
         """Change the parameters of this pallet."""
         return Call("Verification", "set_params", {"params": params.encode()})
 
+    @staticmethod
+    def verification_tag_result(*, lease: int, tag: bytes) -> Call:
+        """The calling host shows the tag of the result that it is bound to, once all have committed. Free of charge when
+        valid.
+        """
+        return Call("Verification", "tag_result", {"lease": lease, "tag": tag})
+
+    @staticmethod
+    def agreements_propose(*, provider: AccountId, terms: OfferTerms, until: int) -> Call:
+        """Offer a provider a long lease of one pod. The bond of the caller and a deposit for the storage are held."""
+        return Call("Agreements", "propose", {"provider": provider, "terms": terms.encode(), "until": until})
+
+    @staticmethod
+    def agreements_counter(*, offer: int, terms: OfferTerms, place: Place | None, until: int) -> Call:
+        """Answer an open offer with other terms. By the side whose turn it is; a provider names the place."""
+        return Call("Agreements", "counter", {
+            "offer": offer,
+            "terms": terms.encode(),
+            "place": None if place is None else place.encode(),
+            "until": until,
+        })
+
+    @staticmethod
+    def agreements_accept(*, offer: int, place: Place | None) -> Call:
+        """Accept an open offer: the place is reserved, and both sides are bound. By the side whose turn it is; a provider
+        names the place.
+        """
+        return Call("Agreements", "accept", {"offer": offer, "place": None if place is None else place.encode()})
+
+    @staticmethod
+    def agreements_decline(*, offer: int) -> Call:
+        """Withdraw or refuse an open offer. By either side."""
+        return Call("Agreements", "decline", {"offer": offer})
+
+    @staticmethod
+    def agreements_begin(*, offer: int, spec: TaskSpec, manifest: bytes) -> Call:
+        """Submit the task of an accepted offer, and open its lease at the reserved place for the agreed price. By the
+        tenant, within the agreed time.
+        """
+        return Call("Agreements", "begin", {"offer": offer, "spec": spec.encode(), "manifest": manifest})
+
+    @staticmethod
+    def agreements_report_unavailable(*, offer: int) -> Call:
+        """Report that the host of an accepted offer cannot take the pod now. By the tenant, within the time for the
+        begin: then the tenant has not broken the agreement.
+        """
+        return Call("Agreements", "report_unavailable", {"offer": offer})
+
+    @staticmethod
+    def agreements_conclude(*, offer: int) -> Call:
+        """Close an agreement whose lease has ended, and move the bond of the side that ended it early. By anyone; the
+        agenda does it, too.
+        """
+        return Call("Agreements", "conclude", {"offer": offer})
+
+    @staticmethod
+    def agreements_open_ticket(*, lease: int, digest: bytes) -> Call:
+        """Open a ticket on a lease of the caller. A deposit is held until it is removed."""
+        return Call("Agreements", "open_ticket", {"lease": lease, "digest": digest})
+
+    @staticmethod
+    def agreements_answer_ticket(*, ticket: int, digest: bytes) -> Call:
+        """Write a message to an open ticket. By its tenant or its provider."""
+        return Call("Agreements", "answer_ticket", {"ticket": ticket, "digest": digest})
+
+    @staticmethod
+    def agreements_close_ticket(*, ticket: int) -> Call:
+        """Close a ticket. By its tenant or its provider."""
+        return Call("Agreements", "close_ticket", {"ticket": ticket})
+
+    @staticmethod
+    def agreements_bond_auditor() -> Call:
+        """Become an auditor, return as one, or top up the caller's bond."""
+        return Call("Agreements", "bond_auditor", {})
+
+    @staticmethod
+    def agreements_unbond_auditor() -> Call:
+        """Stop attesting. The attestations of the caller stay in force."""
+        return Call("Agreements", "unbond_auditor", {})
+
+    @staticmethod
+    def agreements_withdraw_auditor_bond() -> Call:
+        """Release the bond, after its time and when no attestation of the caller is in force."""
+        return Call("Agreements", "withdraw_auditor_bond", {})
+
+    @staticmethod
+    def agreements_attest(*, subject: Subject, attribute: Attribute, evidence: bytes, expires_at: int) -> Call:
+        """Attest an attribute of a provider or host. By an auditor, of whom a stake is held for it."""
+        return Call("Agreements", "attest", {
+            "subject": subject.encode(),
+            "attribute": attribute.encode(),
+            "evidence": evidence,
+            "expires_at": expires_at,
+        })
+
+    @staticmethod
+    def agreements_revoke(*, attestation: int) -> Call:
+        """Revoke an attestation that is not contested. By its auditor, or by governance."""
+        return Call("Agreements", "revoke", {"attestation": attestation})
+
+    @staticmethod
+    def agreements_contest(*, attestation: int, evidence: bytes) -> Call:
+        """Contest an attestation. By anyone, of whom a stake is held; governance decides."""
+        return Call("Agreements", "contest", {"attestation": attestation, "evidence": evidence})
+
+    @staticmethod
+    def agreements_decide_contest(*, attestation: int, is_wrong: bool) -> Call:
+        """Decide whether a contested attestation is wrong. By governance."""
+        return Call("Agreements", "decide_contest", {"attestation": attestation, "is_wrong": is_wrong})
+
+    @staticmethod
+    def agreements_set_params(*, params: AgreementsParams) -> Call:
+        """Change the parameters of this pallet. By governance."""
+        return Call("Agreements", "set_params", {"params": params.encode()})
+
 
 class storage:
     """Storage items of our pallets with the decoders of their values."""
@@ -3712,6 +4565,9 @@ class storage:
     )
     """The tasks whose results are being compared."""
 
+    verification_valid: Final[StorageItem[ValidResults]] = StorageItem("Verification", "Valid", ValidResults.decode)
+    """How many results of each host were valid one after the other, with its present hardware or some before."""
+
     verification_disputes: Final[StorageItem[DisputeRecord]] = StorageItem(
         "Verification",
         "Disputes",
@@ -3744,7 +4600,7 @@ class storage:
         "SeenRandomness",
         _same,
     )
-    """The randomness at the beginning of a block, and that block's number. Stored while a matter waits for a seed,
+    """The randomness that was there when a block began, and that block's number. Kept while a matter waits for a seed,
     to tell randomness of the block before from older.
     """
 
@@ -3754,6 +4610,61 @@ class storage:
         VerificationParams.decode,
     )
     """The periods, sizes and amounts in force."""
+
+    agreements_next_offer_id: Final[StorageItem[int]] = StorageItem("Agreements", "NextOfferId", _same)
+    """The number of the next offer."""
+
+    agreements_offers: Final[StorageItem[OfferRecord]] = StorageItem("Agreements", "Offers", OfferRecord.decode)
+    """The open offers and the agreements."""
+
+    agreements_offers_of: Final[StorageItem[int]] = StorageItem("Agreements", "OffersOf", _same)
+    """The number of stored offers and agreements of each tenant."""
+
+    agreements_next_ticket_id: Final[StorageItem[int]] = StorageItem("Agreements", "NextTicketId", _same)
+    """The number of the next ticket."""
+
+    agreements_tickets: Final[StorageItem[TicketRecord]] = StorageItem("Agreements", "Tickets", TicketRecord.decode)
+    """The stored tickets."""
+
+    agreements_tickets_of: Final[StorageItem[tuple[int, ...]]] = StorageItem(
+        "Agreements",
+        "TicketsOf",
+        lambda x: tuple(x),
+    )
+    """The stored tickets of each lease."""
+
+    agreements_auditors: Final[StorageItem[AuditorRecord]] = StorageItem("Agreements", "Auditors", AuditorRecord.decode)
+    """The accounts with the bond of an auditor."""
+
+    agreements_next_attestation_id: Final[StorageItem[int]] = StorageItem("Agreements", "NextAttestationId", _same)
+    """The number of the next attestation."""
+
+    agreements_attestations: Final[StorageItem[AttestationRecord]] = StorageItem(
+        "Agreements",
+        "Attestations",
+        AttestationRecord.decode,
+    )
+    """The attestations that are in force."""
+
+    agreements_attestations_of: Final[StorageItem[tuple[int, ...]]] = StorageItem(
+        "Agreements",
+        "AttestationsOf",
+        lambda x: tuple(x),
+    )
+    """The attestations about each provider and host."""
+
+    agreements_agenda: Final[StorageItem[Due]] = StorageItem("Agreements", "Agenda", Due.decode)
+    """The records that are due, by time, kind and number. The first key is due first."""
+
+    agreements_agenda_taken: Final[StorageItem[bytes]] = StorageItem("Agreements", "AgendaTaken", _same)
+    """The entry of the agenda that was processed last: there is none before it."""
+
+    agreements_params: Final[StorageItem[AgreementsParams]] = StorageItem(
+        "Agreements",
+        "Params",
+        AgreementsParams.decode,
+    )
+    """The periods, amounts and limits in force. Not whitelisted for benchmarks: few blocks have calls of this pallet."""
 
 
 ERRORS: Final[dict[str, dict[str, str]]] = {
@@ -3838,7 +4749,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "PodRangeInvalid": "A task has 1 to 16 pods, and its minimum is not above its maximum; a service scales between the two.",
         "RentalHasOnePod": "A rental has exactly one pod.",
         "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
-        "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
+        "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods; audited jobs have one pod.",
         "ReplicasNotSpot": "A task whose results are compared cannot be spot.",
         "SurvivalInvalid": "Pods of rentals, and of tasks whose results are compared, do not migrate.",
         "DurationInvalid": "The duration is shorter than `min_charge_ms`, or longer than the chain allows.",
@@ -3924,12 +4835,12 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MaxRefusalsZero": "A task must be allowed at least one refusal.",
         "TooManyAttempts": "A task stores at most 16 attempts.",
         "HostRefusedTask": "This host has refused a pod of the task, or has not started it in time.",
-        "RateAbovePlan": "The host's price is above the rate that the placement names.",
+        "RateAbovePlan": "The host asks for more than the rate with which the pod was to be placed there.",
         "StillUnbonding": "The account has left the schedulers, and its bond is held until the unbonding period is over.",
         "NoticeStands": "There is a preemption notice in favour of the task already.",
         "NoticeTooSoon": "The pods of the task did not fit at the end of its preemption notice: it may preempt others later.",
         "VictimElsewhere": "A task that would be preempted has no pod on the hosts of the placement.",
-        "FitsWithoutVictims": "The queued task fits on these hosts without preemption.",
+        "FitsWithoutVictims": "The queued task fits there without preemption.",
         "SchedulerUnbondingTooLong": "The unbonding period of schedulers is longer than a year.",
         "SchedulerPenaltyTooHigh": "A scheduler loses at most its bond.",
         "EvidenceOutlivesBond": "The bond of a scheduler could be released before the time for evidence is over.",
@@ -3939,6 +4850,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NotCheaper": "The other host is not at least a tenth cheaper.",
         "NotAsGood": "The score of the other host is lower than that of the host was at the assignment, or has changed since.",
         "OfferTooRecent": "What the other host offers has changed since the assignment, or capacity has become free.",
+        "AuditSurchargeTooHigh": "The surcharge for audits must not be more than the price.",
+        "AuditTooExpensive": "A host that repeats the work of another must not ask for more than that one is paid.",
     },
     "Leases": {
         "NotTenant": "The caller is not the tenant of the lease.",
@@ -3980,12 +4893,12 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NotVerifier": "The caller is not a verifier that may be drawn.",
         "AlreadyBonded": "The caller has the whole bond of a verifier already.",
         "HostCannotVerify": "A host's account cannot be a verifier.",
-        "TooManyVerifiers": "The number of verifiers is at its limit.",
+        "TooManyVerifiers": "There are as many verifiers as there may be.",
         "CannotPayBond": "The caller cannot pay the bond of a verifier.",
         "StillBonded": "The verifier has not left, or must wait for its bond.",
         "OnDuty": "The verifier sits on a committee or jury that is not done.",
         "NotVerifierNorProvider": "The caller is neither a verifier nor the provider of the host, and names no lease.",
-        "HostNotListed": "The host is not registered, or cannot be challenged in its status.",
+        "HostNotListed": "The host is not there, or may not be challenged in its status.",
         "NoSuchDevice": "The host has no such device.",
         "ChallengeOpen": "A challenge of the host is open.",
         "ChallengedLately": "The host was challenged too short a time ago.",
@@ -4039,6 +4952,60 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MinVerifiersTooLow": "The list must have more verifiers than two committees, or no verdict against a host could be confirmed.",
         "MinVerifiersTooHigh": "More verifiers are asked for than the list can have.",
         "AnswerExpired": "The answer waited beyond the moment up to which its host wanted it judged (`not_after`). Nothing changed.",
+        "ResultSlashZero": "A wrong result must cost its host at least one deposit of its lease.",
+        "RewardsTooHigh": "The parts of a slash that do not go to the treasury must not be more than half of it.",
+        "NotTagging": "The hosts do not show the tags of their results now.",
+        "AlreadyTagged": "The tag of the result was shown already.",
+        "TagMismatch": "The result is not that whose tag was shown.",
+        "AuditProbabilityInvalid": "The least probability of an audit must be 1 to 1,000,000 parts per million.",
+    },
+    "Agreements": {
+        "NoSuchOffer": "There is no such offer: it ended, or never existed.",
+        "NotParty": "The caller is no party of the offer, the lease or the ticket.",
+        "NotYourTurn": "The other side has to answer the offer.",
+        "OfferNotOpen": "The offer is not open: it was accepted, or its time is over.",
+        "OfferNotAccepted": "The offer was not accepted, or its lease has begun.",
+        "LeaseNotBegun": "The lease of the agreement has not begun.",
+        "OfferToOneself": "Tenant and provider are one account.",
+        "HostsInvalid": "The terms name no host, or a host twice.",
+        "NotHostOfProvider": "A host of the terms is not of the provider.",
+        "DurationIsZero": "The duration is zero.",
+        "StartInvalid": "The time for the begin is too short, too late or over.",
+        "AnswerTimeInvalid": "The time for an answer is zero, too long, or ends after the latest begin.",
+        "TooManyOffers": "The tenant has the most offers that the chain stores of one.",
+        "TooManyCounters": "The terms were countered as often as they may be.",
+        "PlaceMissing": "The provider has to name the host and the devices.",
+        "PlaceNotYours": "Only the provider names the host and the devices.",
+        "PlaceElsewhere": "The place is not on a host of the terms.",
+        "BondTooHigh": "The bond does not fit its type.",
+        "CannotPay": "The caller or the proposer cannot pay the deposit or bond.",
+        "NotStartTime": "The time in which the lease may begin has not come, or is over.",
+        "TaskDiffers": "The task is not what was agreed: kind, pods, resources, unit, duration, price limit, spot or survival differ.",
+        "HostAvailable": "The host of the agreement can take the pod.",
+        "LeaseLives": "The lease of the agreement has not ended.",
+        "NoSuchLease": "There is no such lease, or it has ended.",
+        "TooManyTickets": "The lease has the most tickets that the chain stores of one.",
+        "NoSuchTicket": "There is no such ticket: it was removed, or never existed.",
+        "TicketIsClosed": "The ticket is closed.",
+        "TooManyMessages": "The ticket has the most messages that it may have.",
+        "NotAuditor": "The caller is no auditor that may attest.",
+        "AlreadyBonded": "The caller is an auditor with the whole bond already.",
+        "StillBonded": "The auditor has not left, or must wait for its bond.",
+        "HasAttestations": "The auditor has attestations in force: revoke them, or wait until they expire.",
+        "AuditsItself": "The auditor is the provider, or the provider of the host.",
+        "NoSuchHost": "The host is not registered.",
+        "ExpiryInvalid": "The attestation would be in force for no time, or for too long.",
+        "AttributeEmpty": "The name of the certificate or of the region is empty.",
+        "TooManyAttestations": "The subject has the most attestations that the chain stores of one, or of one auditor.",
+        "NoSuchAttestation": "There is no such attestation: it is no longer in force, or never existed.",
+        "NotYourAttestation": "The caller is not the auditor of the attestation.",
+        "IsContested": "The attestation is contested.",
+        "NotContested": "The attestation is not contested.",
+        "PeriodInvalid": "A period must be 1 millisecond to 366 days.",
+        "BondOrStakeZero": "The least bond, the bond of an auditor and stakes must not be zero.",
+        "SlashTooHigh": "An auditor cannot lose more than its bond.",
+        "UnbondingTooShort": "The bond of an auditor must be held for at least as long as a contest may last.",
+        "Overflow": "A sum or product does not fit its type.",
     },
 }
 """What each refusal of our pallets means: pallet, error, documentation."""

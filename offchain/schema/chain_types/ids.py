@@ -9,7 +9,7 @@ TASKS_PER_PAGE: Final = 256
 """Number of tasks that one page of an index covers."""
 
 
-TASK_PALLETS: Final = frozenset({"Tasks", "Leases", "Billing", "Verification"})
+TASK_PALLETS: Final = frozenset({"Tasks", "Leases", "Billing", "Verification", "Agreements"})
 """The pallets whose events are about tasks."""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from offchain.schema.manifest import compose, rules, types
+from offchain.schema.manifest import compose, repetition_rules, rules, types
 from offchain.schema.manifest.mounts import SecretSection, VolumeSection
 from offchain.schema.manifest.rules import ParsedService
 from offchain.schema.manifest.section import Bytes, Named, NullAllowed, Placed, Section, validate
@@ -49,8 +49,8 @@ def assemble(root: YamlValue, problems: Problems) -> types.Manifest | None:
         return None
     pods_min, pods = rules.pod_range(kind, gantry, problems)
     rules.check_kind(kind, gantry, services, volumes, problems)
-    rules.check_deterministic(gantry, services, problems)
-    rules.check_replicas(gantry, services, problems)
+    repetition_rules.check_deterministic(gantry, services, problems)
+    repetition_rules.check_compared(gantry, services, problems)
     rules.check_gpus(gantry, services, pods, problems)
     if not services:
         return None

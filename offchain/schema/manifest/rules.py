@@ -181,6 +181,9 @@ def pod_range(kind: Kind, gantry: GantrySection, problems: Problems) -> tuple[in
         low = high = pods or replicas or 1
     if kind == "rental" and high != 1:
         problems.add(at, "a rental has one pod", "Remove pods, and submit one task for each machine")
+    if gantry.policy == "audit" and (low, high) != (1, 1):
+        message = f"an audited job has one pod, and pods is {high}"
+        problems.add(at, message, "Remove pods; the chain asks for another host if it draws an audit")
     if "pods" in gantry.written and replicas is not None and (low, high) != (replicas, replicas):
         message = f"pods and verification.replicas ({replicas}) differ"
         problems.add(at, message, "Remove pods; each replica is a pod")
@@ -241,67 +244,21 @@ def _check_amd(services: Sequence[ParsedService], models: Sequence[str], problem
 def check_kind(
     kind: Kind, gantry: GantrySection, services: Sequence[ParsedService], volumes: Sequence[str], problems: Problems
 ) -> None:
-    """Check what the kind of the task cannot have, and a job whose results are compared."""
+    """Check what the kind of the task cannot have."""
     if kind == "job" and services and (gantry.kind is not None or "kind" not in gantry.written):
         _check_first_service(services[0], problems)
-    compared = gantry.replicas is not None
-    checkpoint, result, survival = gantry.checkpoint, gantry.result, gantry.place("survival")
-    if compared and gantry.spot is not None:
-        message = "a job whose results are compared cannot be spot"
-        problems.add(gantry.place("spot"), message, "Remove it, or verification")
     if kind == "rental" and gantry.survival != "restart":
         hint = "Remove it; its data lies on its host: gantry task snapshot keeps what is in it"
-        problems.add(survival, "the pod of a rental cannot continue on another host", hint)
-    elif compared and gantry.survival != "restart":
-        message = "the replicas of a job whose results are compared stay where they are"
-        problems.add(survival, message, "Remove it, or verification")
-    if kind == "rental" and checkpoint is not None:
+        problems.add(gantry.place("survival"), "the pod of a rental cannot continue on another host", hint)
+    if kind == "rental" and gantry.checkpoint is not None:
         hint = "Remove it; snapshots and volumes are kept"
-        problems.add(checkpoint.place(), "the data of a rental stays on its host", hint)
-    elif compared and checkpoint is not None:
-        message = "a job whose results are compared has no checkpoints"
-        problems.add(checkpoint.place(), message, "Remove it, or verification")
-    if compared and result is not None and "seal_to" in result.written:
-        hint = "Remove it: no two sealed boxes are the same, so sealed results cannot be compared"
-        problems.add(result.place("seal_to"), "compared results cannot be sealed", hint)
+        problems.add(gantry.checkpoint.place(), "the data of a rental stays on its host", hint)
     if gantry.data_from is not None and not volumes and "snapshot" not in gantry.written:
         hint = "Declare under volumes: those of the earlier rental, with their names"
         problems.add(gantry.place("data_from"), "there is no volume to take data over into", hint)
     if kind == "rental" and "snapshot" in gantry.written and "data_from" not in gantry.written:
         hint = "Add data_from with the lease that has the snapshot: gantry task show prints its number"
         problems.add(gantry.place("snapshot"), "a snapshot is part of the data of an earlier rental", hint)
-
-
-def check_deterministic(gantry: GantrySection, services: Sequence[ParsedService], problems: Problems) -> None:
-    """Check what a job cannot have that jurors are to execute again: they have the manifest and the images only."""
-    if gantry.verification != "deterministic":
-        return
-    at = gantry.place("verification")
-    if len(services) > 1:
-        message = f"a deterministic job has one service, and there are {len(services)}"
-        problems.add(at, message, "Put the work into one service, or remove verification")
-    if gantry.result is not None and "seal_to" in gantry.result.written:
-        hint = "Remove it: no two sealed boxes are the same, so a sealed result cannot be compared with another one"
-        problems.add(gantry.result.place("seal_to"), "the result of a deterministic job cannot be sealed", hint)
-    if gantry.registry_login is not None or any(service.spec.files for service in services):
-        message = "a deterministic job has no delivered files: jurors do not get them"
-        problems.add(at, message, "Put the data into the image, or remove verification")
-    if gantry.checkpoint is not None:
-        hint = "Remove it, or verification: jurors execute the whole job"
-        problems.add(gantry.checkpoint.place(), "a deterministic job has no checkpoints", hint)
-
-
-def check_replicas(gantry: GantrySection, services: Sequence[ParsedService], problems: Problems) -> None:
-    """Check that honest hosts compute the same from a job whose results are compared: equal files and equal GPUs."""
-    at, models = gantry.place("verification"), gantry.placement.models if gantry.placement is not None else ()
-    if gantry.replicas is None:
-        return
-    if any(file.digest is None for service in services for file in service.spec.files):
-        message = "a job whose results are compared has no secrets: each replica could get another one"
-        problems.add(at, message, "Use inputs, which have a digest, or remove verification")
-    if gpu_count(services) and len(models) != 1:
-        message = "GPUs of different models may give different results, which are then called wrong"
-        problems.add(at, message, "Name one model: x-gantry.placement.models: [H100]; gantry host list shows models")
 
 
 def _check_first_service(main: ParsedService, problems: Problems) -> None:

@@ -22,7 +22,9 @@ from offchain.schema.chain_types._generated_chain import (
     TaskKind,
     TaskSpec,
     Tier,
+    VerificationPolicy,
     VerificationPolicyAcceptance,
+    VerificationPolicyAudit,
     VerificationPolicyRedundant,
 )
 from offchain.schema.manifest.types import WHOLE_GPU, Manifest, PlacementSpec
@@ -42,7 +44,7 @@ def manifest_digest(text: bytes) -> bytes:
 
 def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
     """Return the `TaskSpec` of a manifest whose bytes have this digest."""
-    gpus, place, redundant = manifest.gpus, manifest.placement, manifest.verification == "redundant"
+    gpus, place = manifest.gpus, manifest.placement
     return TaskSpec(
         kind=_KINDS[manifest.kind],
         manifest_digest=digest,
@@ -60,7 +62,7 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
         deadline=manifest.deadline_ms,
         priority=manifest.priority,
         queue=manifest.queue.encode(),
-        verification=VerificationPolicyRedundant(manifest.pods) if redundant else VerificationPolicyAcceptance(),
+        verification=_policy(manifest),
         placement=Placement(
             regions=tuple(name.encode() for name in place.regions),
             hosts=place.hosts,
@@ -86,6 +88,12 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
         spot=manifest.spot is not None,
         survival=_SURVIVALS[manifest.survival],
     )
+
+
+def _policy(manifest: Manifest) -> VerificationPolicy:
+    if manifest.verification == "redundant":
+        return VerificationPolicyRedundant(manifest.pods)
+    return VerificationPolicyAudit() if manifest.verification == "audit" else VerificationPolicyAcceptance()
 
 
 def _layout(place: PlacementSpec) -> Layout:

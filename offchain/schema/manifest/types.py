@@ -11,7 +11,7 @@ Kind = Literal["job", "service", "rental"]
 Restart = Literal["no", "on-failure", "always"]
 Metric = Literal["cpu", "gpu", "memory"]
 Billing = Literal["second", "hour", "day"]
-Verification = Literal["acceptance", "deterministic", "redundant"]
+Verification = Literal["acceptance", "deterministic", "redundant", "audit"]
 Survival = Literal["restart", "move", "standby"]
 Tier = Literal["consumer", "professional", "datacenter"]
 DependencyState = Literal["started", "healthy", "completed"]
@@ -267,6 +267,7 @@ class Manifest:
     verification: Verification
     """redundant: every pod runs the same job, and their results are compared; `pods` is the number of replicas.
 
+    audit: one pod runs the job, and the chain draws if another host repeats it, so that the results are compared.
     deterministic: two executions give the same result, so that jurors of a dispute may execute the job again.
     """
     placement: PlacementSpec
@@ -295,6 +296,11 @@ class Manifest:
         """The names of the files that each pod waits for, each once."""
         files = [file.name for service in self.services for file in service.files]
         return tuple(dict.fromkeys(files + ([self.registry_login.secret] if self.registry_login is not None else [])))
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether its results are compared, so that all honest hosts must compute the same."""
+        return self.verification in ("redundant", "audit")
 
     @property
     def main(self) -> ServiceSpec:

@@ -70,8 +70,9 @@ _CHECKPOINT_HINT = "Write checkpoint: {path: /ckpt, every: 10m}"
 _LOGIN_HINT = "Write registry_login: {registry: ghcr.io, secret: NAME}"
 _PODS_HINT = "Write pods: {min: 1, max: 4}"
 _REPLICAS_HINT = (
-    "Write verification: {replicas: 2}; or acceptance: you accept the result, or the dispute window passes; or "
-    "deterministic: the same, and in a dispute jurors execute the job again"
+    "Write verification: {replicas: 2}; or audit: another host repeats the job if the chain draws it; or acceptance: "
+    "you accept the result, or the dispute window passes; or deterministic: the same, and in a dispute jurors execute "
+    "the job again"
 )
 _PROVIDER_HINT = "Write a provider's account; gantry host list shows each host's"
 
@@ -281,14 +282,16 @@ class VerificationSection(Section):
     replicas: Annotated[int | None, Whole(2, 3)] = None
 
 
-def _read_verification(value: YamlValue, info: ValidationInfo) -> int | Literal["deterministic"] | None:
-    """Return the number of replicas that are compared, None if the tenant accepts the result."""
+def _read_verification(value: YamlValue, info: ValidationInfo) -> int | Literal["deterministic", "audit"] | None:
+    """Return the number of replicas that are compared, or another policy; None: the tenant accepts the result."""
     if value.is_mapping:
         return VerificationSection.model_validate(value, context=problems_of(info)).replicas
     if value.raw == "acceptance":
         return None
     if value.raw == "deterministic":
         return "deterministic"
+    if value.raw == "audit":
+        return "audit"
     found = f'"{value.raw}"' if value.raw else value.shape
     raise InvalidValueError(f"{found} is not a way to verify a result", _REPLICAS_HINT, value)
 
@@ -352,7 +355,7 @@ class GantrySection(Section):
     deadline: Annotated[int | None, Notation(parse_time, "Write a time with its zone: 2030-01-31T18:00:00Z")] = None
     priority: Annotated[int, Whole(0, 255)] = 100
     queue: Annotated[str, PlainValidator(_read_queue)] = "default"
-    verification: Annotated[int | Literal["deterministic"] | None, PlainValidator(_read_verification)] = None
+    verification: Annotated[int | Literal["deterministic", "audit"] | None, PlainValidator(_read_verification)] = None
     placement: PlacementSection | None = None
     gpu: GpuSection | None = None
     result: ResultSection | None = None
@@ -375,6 +378,11 @@ class GantrySection(Section):
     def replicas(self) -> int | None:
         """The number of replicas whose results are compared; None if results are not compared."""
         return self.verification if isinstance(self.verification, int) else None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether results are compared: of replicas, or of an audited job."""
+        return self.policy in ("redundant", "audit")
 
     @property
     def policy(self) -> types.Verification:

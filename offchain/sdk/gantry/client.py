@@ -196,8 +196,8 @@ class AsyncTask:
         view = outcome.task
         if view.state != "Settled":
             raise TaskFailed(self.number, view.state_text, view.reason)
-        # Replicas that agree have equal results.
-        one_is_enough = view.replicas is not None and len(outcome.results) > 0
+        # Compared results that agree are equal.
+        one_is_enough = view.is_compared and len(outcome.results) > 0
         for lease in view.result_leases if check else ():
             if lease.exit_code:
                 raise ProgramFailed(self.number, lease.pod, lease.exit_code, outcome.results.get(lease.pod))
@@ -209,7 +209,7 @@ class AsyncTask:
     async def result(self, pod: int | None = None) -> bytes:
         """Fetch the result of a pod from its host; its digest is that on the chain. Raises ResultUnavailable.
 
-        By default of the first pod, or of the first replica whose result agrees with others.
+        By default of the first pod, or of the first whose compared result is the task's.
         """
         lease = result_lease_of(await self.view(), pod)
         if lease.result_digest is None:

@@ -11,7 +11,12 @@ from abuse_network import HOSTS, JOB, MANIFEST, MINUTE_MS, RENTAL, SERVICE, SIGN
 
 from offchain.ports import Call
 from offchain.schema.chain_types import _generated_chain as gen
-from offchain.schema.chain_types._generated_chain import GpuRequest, VerificationPolicyRedundant, calls
+from offchain.schema.chain_types._generated_chain import (
+    GpuRequest,
+    VerificationPolicyAudit,
+    VerificationPolicyRedundant,
+    calls,
+)
 from offchain.schema.chain_types.ids import lease_id
 from tests.support.chain_records import ANY_RATE
 from tests.support.real_chain import by_sudo
@@ -249,6 +254,9 @@ def of_specs() -> Iterator[Case]:
         "four-replicas": (replicas(JOB, 4, pods_min=4, pods_max=4), "ReplicasInvalid"),
         "replicas-of-a-service": (replicas(SERVICE, 2, pods_min=2, pods_max=2), "ReplicasInvalid"),
         "fewer-pods-than-replicas": (replicas(JOB, 2), "ReplicasInvalid"),
+        "audit-of-a-service": (replace(SERVICE, verification=VerificationPolicyAudit()), "ReplicasInvalid"),
+        "audit-of-two-pods": (replace(JOB, pods_max=2, verification=VerificationPolicyAudit()), "ReplicasInvalid"),
+        "audit-where-none-is-offered": (replace(JOB, verification=VerificationPolicyAudit()), "ReplicasNotOffered"),
     }
     for name, (spec, expected) in wrong.items():
         yield Case(f"submit-{name}", "tenant", _submits(spec), f"Tasks.{expected}")

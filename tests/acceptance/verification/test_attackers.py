@@ -1,12 +1,11 @@
 """Attackers of the network whom other scenarios do not play; some of them are not caught, and the tests say so."""
 
-import asyncio
 from dataclasses import replace
 
 import pytest
 from verification_challenge import answer_of, drawn_and_answered, opened_by, penalties, rewards
 from verification_network import JOB, PRICE, Network, result, scenario
-from verification_results import both_commit_and_reveal, commit, reveal
+from verification_results import all_commit_and_tag, all_reveal
 from verification_roles import ANYONE, BOND, Roles
 from verification_votes import YES, committee
 
@@ -89,7 +88,8 @@ async def test_two_colluding_hosts_verify_a_wrong_result(net: Network, roles: Ro
     """Not caught: the chain compares results, and nobody computes them again."""
     client, start = net.client, net.now
     job = await net.running(roles, replicas=2)
-    await both_commit_and_reveal(net, roles, job, WRONG, WRONG)
+    await all_commit_and_tag(net, roles, job, WRONG, WRONG)
+    await all_reveal(net, roles, job, WRONG, WRONG)
     closed = await client.event(chain_events.VerificationResultsClosed, task=job.task)
     assert closed.event.outcome == gen.ResultsOutcomeAgreed(WRONG.digest, 0)
     await net.settle(job.task)
@@ -103,11 +103,11 @@ async def test_two_of_three_colluding_hosts_have_the_honest_one_slashed(net: Net
     client, start = net.client, net.now
     job = await net.running(roles, replicas=3)
     what = (RIGHT, WRONG, WRONG)
-    await asyncio.gather(*(commit(net, roles, job, place, one) for place, one in enumerate(what)))
-    await asyncio.gather(*(reveal(net, roles, job, place, one) for place, one in enumerate(what)))
+    await all_commit_and_tag(net, roles, job, *what)
+    await all_reveal(net, roles, job, *what)
     closed = await client.event(chain_events.VerificationResultsClosed, task=job.task)
     assert closed.event.outcome == gen.ResultsOutcomeAgreed(WRONG.digest, 0)
-    honest, slashed = roles.hosts[0], BOND * 3 // 10
+    honest, slashed = roles.hosts[0], BOND  # three deposits of such a job are more
     assert client.events(chain_events.HostsSlashed, host=honest.address) == [
         chain_events.HostsSlashed(honest.address, gen.Fault.WRONG_RESULT, slashed)
     ]

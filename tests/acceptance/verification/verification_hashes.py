@@ -17,6 +17,12 @@ def result_commitment(result: PodResult, salt: bytes, host: str) -> bytes:
     return blake2_256(b"gantry/result/v1" + result.scale() + salt + ss58.decode(host))
 
 
+def result_tag(task: int, result: PodResult) -> bytes:
+    """What equal results of a task have in common."""
+    code = result.exit_code.to_bytes(4, "little", signed=True)
+    return blake2_256(b"gantry/tag/v1" + task.to_bytes(8, "little") + result.digest + code)
+
+
 def drawn(
     seed: bytes,
     listed: Iterable[ListedVerifier],

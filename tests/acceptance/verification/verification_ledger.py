@@ -73,6 +73,8 @@ class Ledger:
                 # What the losers' stakes do not cover comes from the bonds of the hosts.
                 from_bonds = max(0, event.amount - self.lost.pop(event.task, 0))
                 self.gained[self.providers[self.worked_on[event.task][0]]] -= from_bonds
+            case chain_events.VerificationSlashShared():
+                self.gained[event.who] += event.amount
             case chain_events.HostsSlashed():
                 self.gained[self.providers[event.host]] -= event.amount
             case (

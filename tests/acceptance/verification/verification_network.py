@@ -34,6 +34,8 @@ PRICE = GTY * 15 // 100
 WALL_MS = 150
 FEE = 50
 """One in so many coins of every bill is the network's."""
+TREASURY_FEE = PRICE // FEE * 9 // 10
+"""The treasury's part of the fee for `PRICE`, of which a settler gets a tenth."""
 WEIGHT_OF_DEPOSIT = 6_703_125
 """The weight, in millionths, of evidence about a lease with a fee of 2 % of the deposit of such a job, 12 GTY, of which
 a settler gets a tenth."""

@@ -1,10 +1,10 @@
-"""Results of replicas: commitments and reveals of hosts."""
+"""Results of replicas: commitments, tags and reveals of hosts."""
 
 import asyncio
 from hashlib import sha256
 
 from verification_client import Done
-from verification_hashes import result_commitment
+from verification_hashes import result_commitment, result_tag
 from verification_network import Job, Network
 from verification_roles import Roles
 
@@ -25,6 +25,16 @@ async def commit(net: Network, roles: Roles, job: Job, place: int, what: gen.Pod
     return done
 
 
+def tags(job: Job, place: int, what: gen.PodResult) -> Call:
+    return calls.verification_tag_result(lease=job.leases[place], tag=result_tag(job.task, what))
+
+
+async def tag(net: Network, roles: Roles, job: Job, place: int, what: gen.PodResult) -> Done:
+    done = await net.client.do(roles.hosts[place], tags(job, place, what))
+    assert done.was_free
+    return done
+
+
 def shows(roles: Roles, job: Job, place: int, what: gen.PodResult) -> Call:
     salt = salt_of(roles.hosts[place].address)
     return calls.verification_reveal_result(lease=job.leases[place], result=what, salt=salt)
@@ -36,8 +46,16 @@ async def reveal(net: Network, roles: Roles, job: Job, place: int, what: gen.Pod
     return done
 
 
-async def both_commit_and_reveal(net: Network, roles: Roles, job: Job, *what: gen.PodResult) -> None:
+async def all_commit_and_tag(net: Network, roles: Roles, job: Job, *what: gen.PodResult) -> None:
+    """The hosts commit these results, and show their tags."""
     await asyncio.gather(*(commit(net, roles, job, place, one) for place, one in enumerate(what)))
     record = await net.client.must(storage.verification_results, job.task)
-    assert (record.phase, record.wanted, len(record.replicas)) == (gen.ResultsPhase.REVEALING, 2, 2)
+    assert (record.phase, record.wanted, len(record.replicas)) == (gen.ResultsPhase.TAGGING, len(what), len(what))
+    await asyncio.gather(*(tag(net, roles, job, place, one) for place, one in enumerate(what)))
+
+
+async def all_reveal(net: Network, roles: Roles, job: Job, *what: gen.PodResult) -> None:
+    """The hosts reveal these results, whose tags agree."""
+    record = await net.client.must(storage.verification_results, job.task)
+    assert record.phase is gen.ResultsPhase.REVEALING
     await asyncio.gather(*(reveal(net, roles, job, place, one) for place, one in enumerate(what)))

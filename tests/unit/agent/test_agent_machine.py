@@ -181,7 +181,7 @@ def test_a_lease_that_ends_while_its_container_is_started():
         (a_lease(disk_gib=0), MANIFEST, HostFailure.MANIFEST_INVALID, "1 GiB of disk"),
         (a_lease(devices=(0,)), MANIFEST, HostFailure.MANIFEST_INVALID, "ask for 0 GPUs"),
         (a_lease(kind=TaskKind.SERVICE), MANIFEST, HostFailure.MANIFEST_INVALID, "is of a job"),
-        (a_lease(redundant=True), MANIFEST, HostFailure.MANIFEST_INVALID, "the manifest asks for none"),
+        (a_lease(redundant=True), MANIFEST, HostFailure.MANIFEST_INVALID, "the manifest does not ask for that"),
         (a_lease(devices=(0,), gpu_milli=999, manifest=GPU), GPU, HostFailure.MANIFEST_INVALID, "the lease is for 999"),
         (a_lease(devices=(2,), manifest=GPU), GPU, HostFailure.RESOURCES_UNAVAILABLE, "device 2"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from cli_world import BOB, CHARLIE, HOST, MANIFEST, Pallets, World, the_host
 
+from offchain.core.pricing import deposit
+from offchain.schema.manifest.values import format_amount
 from tests.support.chain_records import DOCKER, device, tasks_params
 
 HALF = MANIFEST.replace("  price:", "  gpu: {share: 50%}\n  price:")
@@ -86,10 +89,55 @@ def test_a_task_that_asks_for_a_sandbox_goes_only_to_hosts_that_have_one(
     assert call.args["spec"]["placement"]["capabilities"]["sandboxed"]
 
 
+ONE_MODEL = MANIFEST.replace("allow_simulated: true", "allow_simulated: true, models: [SIM-1]")
+AUDITED = ONE_MODEL + "  verification: audit\n"
+
+
 def compared(replicas: int) -> str:
     """The manifest with replicas, which name one model of GPU."""
-    one_model = MANIFEST.replace("allow_simulated: true", "allow_simulated: true, models: [SIM-1]")
-    return one_model + f"  verification: {{replicas: {replicas}}}\n"
+    return ONE_MODEL + f"  verification: {{replicas: {replicas}}}\n"
+
+
+def test_the_price_of_an_audited_job_is_known_before_it_is_submitted(
+    world: World, pallets: Pallets, manifest: Path
+) -> None:
+    manifest.write_text(ONE_MODEL)
+    (plain,) = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")["candidates"]
+    world.put("Tasks", "Params", (), tasks_params(max_replicas=2, audit_surcharge_ppm=50_000))
+    manifest.write_text(AUDITED)
+    found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")
+    (offer,) = found["candidates"]
+    assert offer["rate_per_hour"] == plain["rate_per_hour"] * 21 // 20
+    second = deposit(found["max_rate_per_hour"], 60 * 60_000)
+    assert found["audit"] == {"surcharge_ppm": 50_000, "second_deposit": second}
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert (status, "the price includes the surcharge of 5 % for audits" in out) == (0, True), (out, err)
+    assert "note: its price includes the surcharge of 5 % for audits. While an audit runs, another" in err
+    assert world.run("submit", manifest, "--account", "//Charlie")[0] == 0
+    (call,) = pallets.calls
+    assert (call.args["spec"]["verification"], call.args["spec"]["pods_max"]) == ("Audit", 1)
+
+
+def test_a_price_limit_without_the_surcharge_is_too_low(world: World, manifest: Path) -> None:
+    manifest.write_text(ONE_MODEL)
+    (plain,) = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")["candidates"]
+    world.put("Tasks", "Params", (), tasks_params(max_replicas=2, audit_surcharge_ppm=50_000))
+    limit = format_amount(plain["rate_per_hour"])
+    manifest.write_text(re.sub(r"max_per_hour: [^}]*", f'max_per_hour: "{limit}"', AUDITED))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert (status, "an hour with the surcharge of 5 % for audits" in err) == (1, True), err
+
+
+@pytest.mark.parametrize("anyway", [[], ["--anyway"]])
+def test_a_network_that_compares_no_results_audits_no_jobs(
+    world: World, pallets: Pallets, manifest: Path, anyway: list[str]
+) -> None:
+    world.put("Tasks", "Params", (), tasks_params(max_replicas=1))
+    manifest.write_text(AUDITED)
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", *anyway)
+    assert (status, "this network compares no results, so it audits no jobs" in err) == (1, True), err
+    assert "Write verification: acceptance" in err
+    assert not pallets.calls
 
 
 def test_replicas_of_a_network_that_compares_results_are_submitted(

@@ -69,6 +69,49 @@ async def test_the_result_is_that_of_a_replica_that_agrees(settled: World) -> No
         result_lease_of(waiting, None)
 
 
+def audited(world: World, state: gen.TaskState, *leases: gen.Lease, **changes: object) -> None:
+    """Task 0 is audited and has these leases."""
+    tasks = Tasks(world.chain)
+    tasks.submit(CHARLIE, task_spec(verification=gen.VerificationPolicyAudit()))
+    pods = tuple(replace(one, pod=pod) for pod, one in enumerate(leases))
+    tasks.change(0, state=state, leases=pods, **changes)
+
+
+DRAWN = "drawn for an audit: a host of another provider repeats the work"
+DISPUTED = replace(LOST, state=gen.LeaseStateEnded(gen.EndReasonDisputeLost()))
+UNUSED = replace(COMMITTED, state=gen.LeaseStateEnded(gen.EndReasonGangAborted()))
+
+
+@pytest.mark.parametrize(
+    ("state", "leases", "wanted", "verdicts", "text"),
+    [
+        (RUNNING, (COMMITTED,), 1, ["committed"], "audited at random: the chain draws it when the first host has"),
+        (RUNNING, (COMMITTED,), 2, ["committed"], DRAWN),
+        (RUNNING, (COMMITTED, COMMITTED), 2, ["committed"] * 2, DRAWN),
+        (RUNNING, (RIGHT, COMMITTED), 2, ["revealed", "committed"], DRAWN),
+        (SETTLED, (RIGHT, RIGHT), 2, ["agreed"] * 2, f"another host repeated the work; agreed: {HOST}, {HOST}"),
+        (SETTLED, (LOST, RIGHT, RIGHT), 3, ["wrong", "agreed", "agreed"], f"agreed: {HOST}, {HOST}"),
+        (gen.TaskStateReported(), (RIGHT,), 1, ["not_repeated"], "not repeated: its result is the task's"),
+        (gen.TaskStateReported(), (RIGHT, UNUSED), 2, ["not_repeated", "not_needed"], "not repeated"),
+        (gen.TaskStateFailed(gen.FailReason.DISPUTE_LOST), (DISPUTED,), 1, ["dispute_lost"], "a jury upheld"),
+    ],
+)
+def test_an_audited_task_shows_how_far_it_is(
+    world: World, state: gen.TaskState, leases: tuple[gen.Lease, ...], wanted: int, verdicts: list[str], text: str
+) -> None:
+    audited(world, state, *leases, pods_wanted=wanted)
+    shown, out = world.json("task", "show", 0), world.run("task", "show", 0)[1]
+    assert (shown["audited"], shown["replicas"]) == (True, None)
+    assert [one["verdict"] for one in shown["leases"]] == verdicts
+    assert text in out
+
+
+async def test_the_result_of_a_job_that_is_not_repeated_is_that_of_its_host(world: World) -> None:
+    audited(world, gen.TaskStateReported(), UNUSED, RIGHT)
+    view = await read_task(world.chain, 0)
+    assert result_lease_of(view, None).pod == 1
+
+
 def test_other_tasks_have_no_verdicts(world: World) -> None:
     tasks = Tasks(world.chain)
     tasks.submit(CHARLIE, task_spec())

@@ -50,6 +50,19 @@ def test_replicas_need_a_host_of_another_provider_each(world: World) -> None:
     assert world.json("task", "why", 0)["replicas"] == 2
 
 
+def test_an_audited_job_shows_its_surcharge_and_then_that_it_was_drawn(world: World) -> None:
+    one_model = gen.Resources(1000, 512, 1, gen.GpuRequest(1, 1000, 0, (b"A100",)))
+    tasks = Tasks(world.chain)
+    tasks.submit(CHARLIE, task_spec(resources=one_model, verification=gen.VerificationPolicyAudit()))
+    assert "at most" in world.run("task", "why", 0)[1]
+    assert world.json("task", "why", 0)["audit"]["surcharge_ppm"] == world.chain.storage["Tasks", "Params"][()].get(
+        "audit_surcharge_ppm"
+    )
+    first = lease(HOST, state=gen.LeaseStateEnded(gen.EndReasonCompleted()))
+    tasks.change(0, state=gen.TaskStateRunning(), leases=(first,), pods_wanted=2)
+    assert "drawn: a host of another provider repeats the work" in world.run("task", "why", 0)[1]
+
+
 def test_replicas_on_any_model_of_gpu_are_placed_by_nobody(world: World) -> None:
     compared = task_spec(pods_min=2, pods_max=2, verification=gen.VerificationPolicyRedundant(2))
     Tasks(world.chain).submit(CHARLIE, compared)

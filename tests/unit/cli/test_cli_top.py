@@ -17,8 +17,8 @@ from rich.console import Console
 from offchain.cli import main as cli
 from offchain.cli.kit import terminal
 from offchain.cli.operator.top_view import SORTS, header_lines, screen
+from offchain.services.host_views import host_view
 from offchain.services.network_overview import NetworkOverview, QueueView
-from offchain.services.record_views import host_view
 from tests.support.chain_records import device
 
 

@@ -84,6 +84,9 @@ def test_a_complaint_is_right_only_if_every_accused_result_is_wrong(
 def test_only_what_can_be_executed_the_same_way_is_executed() -> None:
     assert execution_problem(MANIFEST, RESULT) == ""
     assert "verification: deterministic" in execution_problem(replace(MANIFEST, verification="acceptance"), RESULT)
+    assert execution_problem(replace(MANIFEST, verification="audit"), RESULT) == ""
+    two = replace(MANIFEST, services=MANIFEST.services * 2, verification="audit")
+    assert "several services or delivered files" in execution_problem(two, RESULT)
     assert "no result" in execution_problem(MANIFEST, None)
     assert "GPU" in execution_problem(replace(MANIFEST, gpus=replace(MANIFEST.gpus, count=1)), RESULT)
     longer = replace(RESULT, usage=replace(RESULT.usage, wall_ms=MOST_RUNTIME_MS + 1_000))

@@ -97,6 +97,17 @@ def test_compared_results_have_a_pod_for_each_replica() -> None:
     assert spec(on_gpus).resources.gpus.models == (b"A100",)
 
 
+def test_an_audited_job_has_one_pod_and_the_rules_of_replicas() -> None:
+    found = spec(gantry(verification="audit"))
+    assert found.verification == gen.VerificationPolicyAudit()
+    assert (found.pods_min, found.pods_max) == (1, 1)
+    assert spec(gantry(verification="audit", pods=1)).pods_max == 1
+    on_gpus = together(gpu(), gantry(verification="audit", placement={"models": ["A100"]}))
+    assert spec(on_gpus).resources.gpus.models == (b"A100",)
+    assert [parse(gantry(verification=policy)).is_compared for policy in ("audit", {"replicas": 2})] == [True, True]
+    assert [parse(gantry(verification=policy)).is_compared for policy in ("acceptance", "deterministic")] == [False] * 2
+
+
 def test_a_deterministic_job_is_accepted_by_its_tenant_and_executed_again_in_a_dispute() -> None:
     assert parse(gantry(verification="deterministic")).verification == "deterministic"
     assert spec(gantry(verification="deterministic")).verification == gen.VerificationPolicyAcceptance()
@@ -180,6 +191,14 @@ def test_a_result_file_lies_on_disk() -> None:
         (gantry(kind="service", pods={"min": 1, "max": 17}), "pods.max", "17 is out of range"),
         (gantry(kind="service", pods={"min": 1, "max": 2, "step": 1}), "pods.step", 'unknown key "step"'),
         (gantry(verification={"replicas": 2}, pods=3), "pods", "pods and verification.replicas (2) differ"),
+        (gantry(verification="audit", pods=2), "pods", "an audited job has one pod, and pods is 2"),
+        (gantry(kind="service", verification="audit"), "verification", "a service has no verification"),
+        (gantry(kind="rental", verification="audit"), "verification", "a rental has no verification"),
+        (gantry(spot=True, verification="audit"), "spot", "compared cannot be spot"),
+        (gantry(survival="move", verification="audit"), "survival", "compared stay where they are"),
+        (gantry(verification="audit", result={"seal_to": SEAL}), "result.seal_to", "cannot be sealed"),
+        (together(gpu(), gantry(verification="audit")), "verification", "GPUs of different models"),
+        (gantry(verification="audits"), "verification", '"audits" is not a way to verify a result'),
         (gantry(verification={"replicas": 1}), "verification.replicas", "1 is out of range"),
         (gantry(verification={"replicas": 4}), "verification.replicas", "4 is out of range"),
         (gantry(verification={}), "verification", "replicas is missing"),

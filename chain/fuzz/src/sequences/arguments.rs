@@ -23,7 +23,9 @@ pub fn manifest() -> Manifest {
 pub fn spec(choices: &mut Choices) -> TaskSpec {
     let kind = choices.pick(&[TaskKind::Job, TaskKind::Service, TaskKind::Rental]);
     let extra_pods = choices.below(3);
-    let replicas = choices.pick(&[0, 2, 3, 0]);
+    let number = choices.byte();
+    let replicas = [0, 2, 3, 0][usize::from(number % 4)];
+    let is_audited = number >= 248;
     let milli = choices.pick(&[1_000, 500, 250]);
     let [without_device, real_only, spot, priority, lower, attested, named, elsewhere] = choices.flags();
     let mut spec = TaskSpec {
@@ -61,6 +63,10 @@ pub fn spec(choices: &mut Choices) -> TaskSpec {
         (spec.pods_min, spec.pods_max) = (replicas.into(), replicas.into());
         spec.verification = VerificationPolicy::Redundant { replicas };
         spec.survival = Survival::Restart;
+    }
+    if is_audited && kind == TaskKind::Job {
+        (spec.pods_min, spec.pods_max) = (1, 1);
+        (spec.verification, spec.survival) = (VerificationPolicy::Audit, Survival::Restart);
     }
     spec.deadline = match choices.byte() {
         0..=199 => None,

@@ -3,8 +3,8 @@
 use frame_support::dispatch::{DispatchErrorWithPostInfo, GetDispatchInfo, PostDispatchInfo};
 use gantry_primitives::Balance;
 use gantry_runtime::{
-    Balances, Billing, Governance, Hosts, Leases, Reputation, Runtime, RuntimeCall, RuntimeEvent, System, Tasks,
-    Validators, Verification,
+    Agreements, Balances, Billing, Governance, Hosts, Leases, Reputation, Runtime, RuntimeCall, RuntimeEvent, System,
+    Tasks, Validators, Verification,
 };
 use pallet_gantry_tasks::Call as TasksCall;
 use pallet_gantry_verification::Call as VerificationCall;
@@ -22,6 +22,7 @@ fn is_free_or_refused(call: &RuntimeCall) -> bool {
         ) | RuntimeCall::Verification(
             VerificationCall::answer { .. }
                 | VerificationCall::commit_result { .. }
+                | VerificationCall::tag_result { .. }
                 | VerificationCall::reveal_result { .. }
         )
     )
@@ -68,6 +69,7 @@ pub fn check_state(issued: Balance) -> Result<(), String> {
         ("verification", Verification::do_try_state()),
         ("governance", Governance::do_try_state()),
         ("validators", Validators::do_try_state()),
+        ("agreements", Agreements::do_try_state()),
     ];
     for (pallet, sound) in all {
         sound.map_err(|broken| format!("{pallet}: {}", <&str>::from(broken)))?;
@@ -82,6 +84,9 @@ pub fn check_state(issued: Balance) -> Result<(), String> {
             }
             RuntimeEvent::Leases(event @ pallet_gantry_leases::Event::DueFailed { .. }) => {
                 return Err(format!("EVENT-2: {event:?}"));
+            }
+            RuntimeEvent::Agreements(event @ pallet_gantry_agreements::Event::DueFailed { .. }) => {
+                return Err(format!("EVENT-3: {event:?}"));
             }
             _ => {}
         }

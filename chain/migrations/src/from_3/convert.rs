@@ -2,14 +2,14 @@
 
 use frame_support::BoundedVec;
 use gantry_primitives as now;
-use gantry_primitives::{Balance, LeaseId, Moment, UpTo};
+use gantry_primitives::{commitments::result_tag, Balance, LeaseId, Moment, TaskId, UpTo};
 use pallet_gantry_verification as verification;
 
 use crate::v3::{
     billing,
     hosts::{Capabilities, HostRecord},
     tasks::{Escrow, Lease, Placement, SpecRecord, StandbyPlace, TaskRecord, TaskSpec},
-    verification::{DisputeRecord, HostChallenges, Params},
+    verification::{DisputeRecord, HostChallenges, Params, Replica, ResultsRecord},
 };
 
 fn capabilities(old: Capabilities) -> now::Capabilities {
@@ -182,6 +182,26 @@ pub(super) fn host_challenges(old: HostChallenges) -> now::HostChallenges {
     now::HostChallenges { open, by_verifier_at, by_provider_at, by_tenant_at: None, missed_at: None }
 }
 
+/// Results of replicas. Results that are revealed have the tags of this release; others are compared as in release 3.
+pub(super) fn results(old: ResultsRecord, task: TaskId) -> now::ResultsRecord {
+    let replica = |old: Replica| now::Replica {
+        lease: old.lease,
+        host: old.host,
+        commitment: old.commitment,
+        tag: old.result.map(|result| result_tag(task, &result)),
+        result: old.result,
+    };
+    now::ResultsRecord {
+        phase: old.phase,
+        until: old.until,
+        opened_at: old.opened_at,
+        wanted: old.wanted,
+        extended: old.extended,
+        audit: now::AuditState::NotDrawn,
+        replicas: BoundedVec::truncate_from(old.replicas.into_iter().map(replica).collect()),
+    }
+}
+
 /// The parameters of verification. A host has at least half as much time again for an answer as it may be absent.
 pub(super) fn verification_params(old: Params, absence_limit_ms: u64) -> verification::Params {
     let longest = verification::MAX_PERIOD_MS;
@@ -211,6 +231,7 @@ pub(super) fn verification_params(old: Params, absence_limit_ms: u64) -> verific
         miss_period_ms: old.challenge_rest_ms.saturating_mul(28).min(longest),
         // As in production, where it is 21 and a committee has five members.
         min_verifiers: 4 * u16::from(old.committee_size) + 1,
+        ..Default::default()
     }
 }
 

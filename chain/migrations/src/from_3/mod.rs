@@ -22,7 +22,7 @@ use frame_support::{
     weights::{Weight, WeightMeter},
     BoundedVec,
 };
-use gantry_primitives::{DisputeRecord, HostChallenges, Moment, TaskId};
+use gantry_primitives::{DisputeRecord, HostChallenges, Moment, ResultsRecord, TaskId};
 use pallet_gantry_billing as billing;
 use pallet_gantry_hosts as hosts;
 use pallet_gantry_tasks as tasks;
@@ -57,21 +57,24 @@ pub enum Stage {
     Disputes(Option<Key>),
     /// When hosts were challenged.
     Challenges(Option<Key>),
+    /// Results of replicas.
+    Results(Option<Key>),
     /// Hosts. Last of the maps, so that the absence limit of hosts starts at the end of the migration.
     Hosts(Option<Key>),
     /// Storage versions.
     Versions,
 }
 
-/// The migration. It does nothing on a chain that is not in the state of release 3. `D` is the map of disputes by task, and
-/// `C` the map of when each host was challenged.
-pub struct From3<T, D, C>(PhantomData<(T, D, C)>);
+/// The migration. It does nothing on a chain that is not in the state of release 3. `D` is the map of disputes by task,
+/// `C` the map of when each host was challenged, and `R` the map of results of replicas by task.
+pub struct From3<T, D, C, R>(PhantomData<(T, D, C, R)>);
 
-impl<T, D, C> SteppedMigration for From3<T, D, C>
+impl<T, D, C, R> SteppedMigration for From3<T, D, C, R>
 where
     T: tasks::Config,
     D: StoragePrefixedMap<DisputeRecord>,
     C: StoragePrefixedMap<HostChallenges>,
+    R: StoragePrefixedMap<ResultsRecord>,
 {
     type Cursor = Cursor;
     type Identifier = MigrationId<6>;
@@ -86,6 +89,7 @@ where
             tasks::Tasks::<T>::final_prefix(),
             D::final_prefix(),
             C::final_prefix(),
+            R::final_prefix(),
             hosts::Hosts::<T>::final_prefix(),
         ];
         Some(maps.map(|prefix| prefix.to_vec()))
@@ -127,6 +131,7 @@ where
             tasks::Tasks::<T>::iter_values().count(),
             D::iter_values().count(),
             C::iter_values().count(),
+            R::iter_values().count(),
             hosts::Hosts::<T>::iter_values().count(),
         ];
         ensure!(before == readable.map(|count| count as u64), "each record is there and has the form of this release");
@@ -144,11 +149,12 @@ fn keys(prefix: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
         .take_while(move |key| key.starts_with(prefix))
 }
 
-impl<T, D, C> From3<T, D, C>
+impl<T, D, C, R> From3<T, D, C, R>
 where
     T: tasks::Config,
     D: StoragePrefixedMap<DisputeRecord>,
     C: StoragePrefixedMap<HostChallenges>,
+    R: StoragePrefixedMap<ResultsRecord>,
 {
     /// Does as much of a stage as `meter` allows. Returns the stage that is next, None after the last.
     fn advance(stage: Stage, began_at: Moment, meter: &mut WeightMeter) -> Option<Stage> {
@@ -166,9 +172,7 @@ where
             }
             Stage::Disputes(after) => {
                 let last = rewrite(D::final_prefix(), after, meter, |key, old| {
-                    // The key of this map ends with the number of the task.
-                    let task = TaskId::decode(&mut &key[key.len().saturating_sub(8)..]).unwrap_or_default();
-                    let leases = tasks::Pallet::<T>::leases_of(task).unwrap_or_default();
+                    let leases = tasks::Pallet::<T>::leases_of(task_of_key(key)).unwrap_or_default();
                     let leases = leases.into_iter().map(|(lease, _)| lease).collect();
                     convert::dispute(old, BoundedVec::truncate_from(leases))
                 });
@@ -176,7 +180,11 @@ where
             }
             Stage::Challenges(after) => {
                 let last = rewrite(C::final_prefix(), after, meter, |_, old| convert::host_challenges(old));
-                Some(last.map_or(Stage::Hosts(None), |key| Stage::Challenges(Some(key))))
+                Some(last.map_or(Stage::Results(None), |key| Stage::Challenges(Some(key))))
+            }
+            Stage::Results(after) => {
+                let last = rewrite(R::final_prefix(), after, meter, |key, old| convert::results(old, task_of_key(key)));
+                Some(last.map_or(Stage::Hosts(None), |key| Stage::Results(Some(key))))
             }
             Stage::Hosts(after) => {
                 let now = hosts::Pallet::<T>::now();
@@ -220,6 +228,7 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
                 new.evidence_ms,
                 new.offer_known_ms,
                 new.deposit_per_pod,
+                new.audit_surcharge_ppm,
             )
                 .encode()
         });
@@ -249,6 +258,11 @@ fn replace<Old: Decode, New: Encode>(key: impl AsRef<[u8]>, convert: impl FnOnce
         Some(Err(_)) => log::error!(target: LOG, "the value at key {key:?} is not that of release 3"),
         None => {}
     }
+}
+
+/// The task of a key of a map by tasks, which ends with its number.
+fn task_of_key(key: &[u8]) -> TaskId {
+    TaskId::decode(&mut &key[key.len().saturating_sub(8)..]).unwrap_or_default()
 }
 
 /// Rewrites the values of a map after the key `after` until `meter` is used up. Returns the last key that was rewritten, None

@@ -172,11 +172,53 @@ fn old_challenges(new: now::HostChallenges) -> v3::verification::HostChallenges 
     v3::verification::HostChallenges { open, by_verifier_at, by_provider_at }
 }
 
+fn old_results(new: now::ResultsRecord) -> v3::verification::ResultsRecord {
+    let replica = |new: now::Replica| v3::verification::Replica {
+        lease: new.lease,
+        host: new.host,
+        commitment: new.commitment,
+        result: new.result,
+    };
+    v3::verification::ResultsRecord {
+        phase: new.phase,
+        until: new.until,
+        opened_at: new.opened_at,
+        wanted: new.wanted,
+        extended: new.extended,
+        replicas: BoundedVec::truncate_from(new.replicas.into_iter().map(replica).collect()),
+    }
+}
+
+/// Results of a task, of which the first replica has revealed its result and the second has not.
+fn results(task: TaskId) -> now::ResultsRecord {
+    let usage = now::Usage { wall_ms: 1, cpu_ms: 1, memory_peak_mib: 1 };
+    let result = now::PodResult { digest: [9; 32], exit_code: 0, usage };
+    let replica = |lease, result: Option<now::PodResult>| now::Replica {
+        lease,
+        host: gantry_mock::host(100),
+        commitment: [1; 32],
+        tag: result.map(|result| now::commitments::result_tag(task, &result)),
+        result,
+    };
+    now::ResultsRecord {
+        phase: now::ResultsPhase::Revealing,
+        until: START,
+        opened_at: START,
+        wanted: 2,
+        extended: false,
+        audit: now::AuditState::NotDrawn,
+        replicas: vec![replica(1, Some(result)), replica(2, None)].try_into().expect("two fit"),
+    }
+}
+
 /// Parameters of verification whose answer time is `answer_ms`, as release 3 stored them.
 fn store_old_verification_params(answer_ms: u64) {
     let params = verification::Params { answer_ms, ..Default::default() };
     VerificationParams::put(&params);
-    let added = (params.miss_period_ms, params.min_verifiers).encoded_size();
+    let of_challenges = (params.miss_period_ms, params.min_verifiers);
+    let of_results = (params.replica_slash_deposits, params.slash_to_tenant_ppm, params.slash_to_hosts_ppm);
+    let of_audits = (params.audit_valid_results, params.audit_min_ppm, params.audit_slash_deposits);
+    let added = (of_challenges, of_results, of_audits).encoded_size();
     truncate(VerificationParams::hashed_key(), added);
 }
 
@@ -201,6 +243,7 @@ fn downgrade() {
     replace_all(tasks::Tasks::<Test>::final_prefix(), old_task);
     replace_all(Disputes::final_prefix(), old_dispute);
     replace_all(Challenged::final_prefix(), old_challenges);
+    replace_all(Compared::final_prefix(), old_results);
     store_old_verification_params(verification::Params::default().answer_ms);
     let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
     truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
@@ -212,6 +255,7 @@ fn downgrade() {
         new.evidence_ms,
         new.offer_known_ms,
         new.deposit_per_pod,
+        new.audit_surcharge_ppm,
     );
     truncate(tasks::CurrentParams::<Test>::hashed_key(), (of_tasks, of_schedulers).encoded_size());
     store_old_billing_params(billing::CurrentParams::<Test>::get().fee_ppm);
@@ -241,7 +285,8 @@ fn migrate(share: Weight, block_ms: u64) -> u32 {
     let (mut cursor, mut blocks) = (None, 0);
     loop {
         let mut meter = WeightMeter::with_limit(share);
-        cursor = From3::<Test, Disputes, Challenged>::transactional_step(cursor, &mut meter).expect("no step fails");
+        cursor = From3::<Test, Disputes, Challenged, Compared>::transactional_step(cursor, &mut meter)
+            .expect("no step fails");
         assert!(meter.consumed().all_lte(share), "a block takes more than its share");
         blocks += 1;
         if cursor.is_none() {
@@ -266,6 +311,7 @@ fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
                 let challenges = now::HostChallenges { by_verifier_at: at, ..Default::default() };
                 Challenged::insert(gantry_mock::host(number), challenges);
             }
+            (0..5).for_each(|task| Compared::insert(task, results(task)));
             VerificationParams::put(verification::Params::default());
             forget_what_release_3_did_not_store();
             let expected = state();
@@ -286,7 +332,7 @@ fn a_step_asks_for_the_weight_of_the_heaviest_item_and_progresses_with_it() {
         let required = weights::largest_item();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
         assert_eq!(
-            From3::<Test, Disputes, Challenged>::step(None, &mut meter),
+            From3::<Test, Disputes, Challenged, Compared>::step(None, &mut meter),
             Err(SteppedMigrationError::InsufficientWeight { required })
         );
         assert!(migrate(required, 0) > 3);
@@ -417,7 +463,7 @@ fn a_running_task_that_was_told_to_leave_runs_on_and_one_that_has_left_waits() {
 #[cfg(feature = "try-runtime")]
 #[test]
 fn the_checks_of_try_runtime_hold_unless_a_record_cannot_be_read() {
-    type Migration = From3<Test, Disputes, Challenged>;
+    type Migration = From3<Test, Disputes, Challenged, Compared>;
     for broken in [false, true] {
         chain().execute_with(|| {
             history(&mut SplitMix64(3), 200);

@@ -2,7 +2,8 @@
 
 use codec::{Decode, Encode};
 use gantry_primitives::{
-    AccountId, Balance, Ballot, ChallengeId, DisputePhase, Evidence, Moment, Stake, UpTo, Vote, MAX_EVIDENCE,
+    AccountId, Balance, Ballot, ChallengeId, Commitment, DisputePhase, Evidence, HostId, LeaseId, Moment, PodResult,
+    ResultsPhase, Stake, UpTo, Vote, MAX_EVIDENCE, MAX_REPLICAS,
 };
 
 /// See `pallet_gantry_verification::Params`.
@@ -88,4 +89,34 @@ pub struct DisputeRecord {
     pub evidence: UpTo<Evidence, MAX_EVIDENCE>,
     /// The jury and its votes.
     pub ballot: Ballot,
+}
+
+/// See `gantry_primitives::Replica`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Replica {
+    /// The lease of the pod.
+    pub lease: LeaseId,
+    /// The host.
+    pub host: HostId,
+    /// The commitment to the result.
+    pub commitment: Commitment,
+    /// The result, once revealed.
+    pub result: Option<PodResult>,
+}
+
+/// See `gantry_primitives::ResultsRecord`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ResultsRecord {
+    /// The phase.
+    pub phase: ResultsPhase,
+    /// The last moment of the phase.
+    pub until: Moment,
+    /// When the first host committed.
+    pub opened_at: Moment,
+    /// How many results are compared.
+    pub wanted: u8,
+    /// Whether a further host was asked for.
+    pub extended: bool,
+    /// The results that were committed.
+    pub replicas: UpTo<Replica, MAX_REPLICAS>,
 }

@@ -1,5 +1,6 @@
 //! Bonds of hosts, and slashes.
 
+use alloc::vec::Vec;
 use frame_support::{
     pallet_prelude::*,
     traits::{
@@ -37,6 +38,37 @@ impl<T: Config> Pallet<T> {
         let taken = Self::charge_bond(host, record, slashed, &T::Treasury::get());
         Self::deposit_event(Event::Slashed { host: host.clone(), fault, amount: taken });
         taken
+    }
+
+    /// Slashes up to `amount` of the bond of `host` for a wrong or missing result. The `rewards` are paid in their
+    /// order, as far as the amount suffices; the rest goes to the treasury. The fault of the provider is recorded in
+    /// proportion to the amount of the slash table. Returns the amount paid for each reward. The caller stores the
+    /// record.
+    pub fn slash_for_result(
+        host: &HostId,
+        record: &mut HostRecord,
+        amount: Balance,
+        rewards: &[(AccountId, Balance)],
+        now: Moment,
+    ) -> Vec<Balance> {
+        let fault = Fault::WrongResult;
+        let whole = record.bond_required.saturating_mul(Balance::from(slash_ppm(fault, 0))) / PPM;
+        let slashed = amount.min(record.bond);
+        let share = Balance::from(Self::share_ppm(record)).saturating_mul(slashed.min(whole));
+        // At most the share itself, as the dividend is at most `whole` times it.
+        let share_ppm = share.checked_div(whole).unwrap_or(0) as u32;
+        reputation::Pallet::<T>::observe_fault(&record.provider, fault, share_ppm, now);
+        let mut left = slashed;
+        let mut paid = Vec::with_capacity(rewards.len());
+        for (to, reward) in rewards {
+            let moved = Self::charge_bond(host, record, left.min(*reward), to);
+            left = left.saturating_sub(moved);
+            paid.push(moved);
+        }
+        let taken = slashed.saturating_sub(left);
+        let amount = taken.saturating_add(Self::charge_bond(host, record, left, &T::Treasury::get()));
+        Self::deposit_event(Event::Slashed { host: host.clone(), fault, amount });
+        paid
     }
 
     /// Moves up to `amount` of the bond of `host` to the free balance of `to`. Returns the moved amount: at most the

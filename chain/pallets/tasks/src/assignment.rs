@@ -21,6 +21,8 @@ pub(crate) enum Assigner<'a> {
     Notice(&'a AccountId),
     /// Any other account: its own tasks.
     Tenant(&'a AccountId),
+    /// The tenant of a task that starts by an agreement with the provider: at the rate that the placement names.
+    Agreement(&'a AccountId),
 }
 
 impl Assigner<'_> {
@@ -28,7 +30,7 @@ impl Assigner<'_> {
     fn scheduler_for(&self, tenant: &AccountId) -> Option<AccountId> {
         match self {
             Self::Scheduler(who) | Self::Notice(who) => Some(*who).filter(|who| *who != tenant).cloned(),
-            Self::Tenant(_) => None,
+            Self::Tenant(_) | Self::Agreement(_) => None,
         }
     }
 }
@@ -74,7 +76,7 @@ impl<T: Config> TaskChanges<T> {
     /// Opens a lease for each pod. See the call `assign`.
     pub fn assign(&mut self, assigner: &Assigner, task: TaskId, pods: UpTo<PodPlacement, MAX_PODS>) -> DispatchResult {
         let mut loaded = self.load(task)?;
-        if let Assigner::Tenant(who) = assigner {
+        if let Assigner::Tenant(who) | Assigner::Agreement(who) = assigner {
             ensure!(**who == loaded.record.tenant, Error::<T>::NotSchedulerOrTenant);
         }
         let is_first = loaded.record.state == TaskState::Queued;
@@ -98,7 +100,7 @@ impl<T: Config> TaskChanges<T> {
             self.release_source(source);
         }
         let mut allocated = Vec::with_capacity(pods.len());
-        if let Err(error) = self.allocate_all(&loaded, pods, &mut allocated) {
+        if let Err(error) = self.allocate_all(assigner, &loaded, pods, &mut allocated) {
             for pod in &allocated {
                 let id = lease_id(task, pod.pod, loaded.record.generation);
                 self.undo_allocation(id, &pod.host, &loaded.spec().resources, &pod.devices);
@@ -130,17 +132,24 @@ impl<T: Config> TaskChanges<T> {
     /// to a failure.
     fn allocate_all(
         &mut self,
+        assigner: &Assigner,
         loaded: &LoadedTask,
         pods: Vec<PodPlacement>,
         allocated: &mut Vec<AllocatedPod>,
     ) -> DispatchResult {
         let spec = loaded.spec();
+        let is_agreed = matches!(assigner, Assigner::Agreement(_));
         let mut sum: Balance = 0;
         for PodPlacement { pod, host, devices, rate_per_hour: planned } in pods {
             ensure!(!loaded.record.excludes(&host), Error::<T>::HostRefusedTask);
             let id = lease_id(loaded.task, pod, loaded.record.generation);
             self.allocate(id, &host, &loaded.spec_record, &devices)?;
-            let rate_per_hour = self.rate_at(spec, &host, &devices, planned);
+            let rate_per_hour = match is_agreed {
+                true => Ok(planned),
+                false => self
+                    .rate_at(spec, &host, &devices, planned)
+                    .and_then(|rate| self.audited_rate(loaded, rate, planned)),
+            };
             allocated.push(AllocatedPod { pod, host, devices, rate_per_hour: 0, deposit: 0 });
             let rate_per_hour = rate_per_hour?;
             let deposit = rate::deposit(rate_per_hour, spec.max_duration_ms).ok_or(Error::<T>::CostTooHigh)?;
@@ -167,6 +176,24 @@ impl<T: Config> TaskChanges<T> {
         ensure!(rate_per_hour <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
         ensure!(rate_per_hour <= planned, Error::<T>::RateAbovePlan);
         Ok(rate_per_hour)
+    }
+
+    /// Returns the rate in base units per hour of a pod whose list rate is `rate`. The host of an audited job gets a
+    /// surcharge, because it pays the hosts that repeat its work; their rate is at most its own.
+    fn audited_rate(&self, loaded: &LoadedTask, rate: Balance, planned: Balance) -> Result<Balance, DispatchError> {
+        let spec = loaded.spec();
+        if !spec.is_audited() {
+            return Ok(rate);
+        }
+        if let Some(first) = loaded.record.leases.first() {
+            ensure!(rate <= first.escrow.rate_per_hour, Error::<T>::AuditTooExpensive);
+            return Ok(rate);
+        }
+        let factor = rate::PPM.saturating_add(self.params.audit_surcharge_ppm.into());
+        let rate = rate.checked_mul(factor).ok_or(Error::<T>::CostTooHigh)? / rate::PPM;
+        ensure!(rate <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
+        ensure!(rate <= planned, Error::<T>::RateAbovePlan);
+        Ok(rate)
     }
 
     fn open_leases(

@@ -271,7 +271,7 @@ pub(crate) fn create_lease_with_standby<T: Config>(number: u32) -> LeaseId {
 }
 
 /// An active lease of a rental, another for each number, with a tenant that can pay and a host that is online.
-pub(crate) fn create_rental<T: Config>(number: u32) -> LeaseId {
+pub fn create_rental<T: Config>(number: u32) -> LeaseId {
     // So that there is something to pay.
     never_away::<T>();
     let tenant = with_coins::<T>("tenant", 0);
@@ -367,6 +367,26 @@ pub fn create_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>
         report::<T>(*lease, host.clone(), Report::Started);
     }
     (task, leases)
+}
+
+/// Online hosts of `provider`, the devices of each, and the resources of a pod that uses all of them. For pallets above.
+pub fn create_hosts<T: Config>(provider: &AccountId, count: u32) -> (Vec<HostId>, DeviceIndices, Resources) {
+    let create = |number| {
+        let host = online_host::<T>(number);
+        hosts::Hosts::<T>::mutate(&host, |record| {
+            record.as_mut().expect("it was just made").provider = provider.clone();
+        });
+        host
+    };
+    let resources = spec(TaskKind::Rental, 1, 1, MAX_DEVICES as u8, &manifest(1)).resources;
+    ((0..count).map(create).collect(), all_devices(), resources)
+}
+
+/// A rental for an hour with these resources, and the longest manifest. For pallets above.
+pub fn create_rental_spec(resources: Resources) -> (TaskSpec, Manifest) {
+    let manifest = manifest(MAX_MANIFEST_BYTES);
+    let wanted = spec(TaskKind::Rental, 1, 1, MAX_DEVICES as u8, &manifest);
+    (TaskSpec { resources, deadline: None, spot: false, ..wanted }, manifest)
 }
 
 /// What the items of a batch are about.

@@ -4,8 +4,8 @@
 //! contains its leases and their escrows; the values that tasks submitted together share are stored once.
 //!
 //! This file declares the pallet. `submission.rs`, `schedulers.rs`, `self_assignment.rs`, `assignment.rs`,
-//! `anti_affinity.rs`, `reports.rs`, `termination.rs`, `preemption.rs`, `migration.rs`, `settlement.rs` and
-//! `verdicts.rs` implement the calls and ports about one task, and `batches.rs` those about many. All of them change
+//! `anti_affinity.rs`, `reports.rs`, `termination.rs`, `preemption.rs`, `migration.rs`, `settlement.rs`,
+//! `reservations.rs` and `verdicts.rs` implement the calls and ports about one task, and `batches.rs` those about many. All of them change
 //! tasks through `TaskChanges` (`changes.rs`), which reads shared values once and writes them once. `index.rs` contains
 //! the lists of tasks by state, `lease_store.rs` the port of the leases pallet, `views.rs` the view functions, and
 //! `errors.rs` the conversion of errors of the pure rules.
@@ -26,6 +26,7 @@ mod lease_store;
 mod migration;
 mod preemption;
 mod reports;
+mod reservations;
 mod schedulers;
 mod self_assignment;
 mod settlement;
@@ -44,6 +45,7 @@ mod tests;
 
 pub use index::Page;
 pub use pallet::*;
+pub use reservations::{Reservation, Reservations};
 pub use types::{ArchivePage, LeavingScheduler, Params};
 pub use views::MAX_LISTED;
 pub use weights::WeightInfo;
@@ -89,6 +91,8 @@ pub mod pallet {
         type RuntimeHoldReason: From<HoldReason>;
         /// Who may change the periods and amounts.
         type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
+        /// The resources of hosts that are reserved without a lease.
+        type Reservations: Reservations;
         /// The weight of each call.
         type WeightInfo: WeightInfo;
     }
@@ -410,6 +414,12 @@ pub mod pallet {
             /// How its leases were closed.
             bills: Vec<LeaseBill>,
         },
+        /// No other host repeats the work of an audited job: the result that was revealed is that of the task, and may be
+        /// accepted or disputed.
+        NotRepeated {
+            /// The task.
+            task: TaskId,
+        },
         /// The result of a task is disputed.
         Disputed {
             /// The task.
@@ -553,7 +563,7 @@ pub mod pallet {
         RentalHasOnePod,
         /// Only rentals take over the data of another lease.
         OnlyRentalsTakeData,
-        /// Results are compared of jobs only, with 2 or 3 replicas and as many pods.
+        /// Results are compared of jobs only, with 2 or 3 replicas and as many pods; audited jobs have one pod.
         ReplicasInvalid,
         /// A task whose results are compared cannot be spot.
         ReplicasNotSpot,
@@ -755,6 +765,10 @@ pub mod pallet {
         NotAsGood,
         /// What the other host offers has changed since the assignment, or capacity has become free.
         OfferTooRecent,
+        /// The surcharge for audits must not be more than the price.
+        AuditSurchargeTooHigh,
+        /// A host that repeats the work of another must not ask for more than that one is paid.
+        AuditTooExpensive,
     }
 
     #[pallet::hooks]

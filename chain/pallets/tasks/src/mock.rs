@@ -231,6 +231,11 @@ pub fn redundant() -> TaskSpec {
     spec
 }
 
+/// A job without devices whose work another host repeats if the chain draws it.
+pub fn audited() -> TaskSpec {
+    TaskSpec { verification: VerificationPolicy::Audit, ..gang(1) }
+}
+
 /// Assigns a task to pods on the hosts of these numbers, without devices, and starts them.
 pub fn start_on(task: TaskId, hosts: &[u8]) -> Vec<LeaseId> {
     let pods = hosts.iter().zip(0u8..).map(|(number, pod)| place(pod, *number, &[])).collect();
@@ -476,6 +481,7 @@ impl Default for ExtBuilder {
                 evidence_ms: EVIDENCE,
                 offer_known_ms: OFFER_KNOWN,
                 deposit_per_pod: DEPOSIT_PER_POD,
+                audit_surcharge_ppm: 50_000,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -115,6 +115,11 @@ impl<T: Config> Pallet<T> {
             ensure!(replicas_are_sound, Error::<T>::ReplicasInvalid);
             ensure!(replicas <= params.max_replicas, Error::<T>::ReplicasNotOffered);
         }
+        if spec.is_audited() {
+            let is_sound = spec.kind == TaskKind::Job && [spec.pods_min, spec.pods_max] == [1; 2];
+            ensure!(is_sound, Error::<T>::ReplicasInvalid);
+            ensure!(params.max_replicas >= 2, Error::<T>::ReplicasNotOffered);
+        }
         ensure!(!(spec.spot && spec.is_redundant()), Error::<T>::ReplicasNotSpot);
         let may_move = spec.kind != TaskKind::Rental && !spec.is_redundant();
         ensure!(may_move || !spec.moves_pods(), Error::<T>::SurvivalInvalid);

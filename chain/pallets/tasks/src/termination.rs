@@ -201,6 +201,8 @@ impl<T: Config> TaskChanges<T> {
         self.record_host_fault(&loaded, position, reason);
         let has_data = loaded.spec().kind == TaskKind::Rental && loaded.record.leases[position].started_at.is_some();
         if has_data {
+            // The state of a lease whose data is retained does not contain the reason of its end.
+            self.record_attempt(&mut loaded, position, reason);
             let reason = reason.into();
             self.end(&mut loaded, position, reason);
             self.update_state(&mut loaded);
@@ -233,7 +235,9 @@ impl<T: Config> TaskChanges<T> {
 
         let replaces = loaded.spec().replaces_pods();
         let is_last = loaded.record.leases.len() == 1;
-        let fails_for_good = exhausted && (!replaces || is_last || loaded.spec().is_redundant());
+        // The first host of an audited job has done its work: it is paid even if others refuse to repeat it.
+        let is_audit = loaded.spec().is_audited() && !is_last;
+        let fails_for_good = exhausted && (!replaces || is_last || (loaded.spec().is_redundant() && !is_audit));
         let bills: Vec<LeaseBill> = if fails_for_good || !replaces {
             self.end_live_leases(&mut loaded, EndReason::GangAborted);
             self.close_all(&mut loaded)

@@ -13,11 +13,12 @@ use sp_runtime::TryRuntimeError;
 
 use crate::{
     billing, changes::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, LeavingSchedulers,
-    Manifests, NextTaskId, Pallet, PreemptionNotices, QueueDigests, Schedulers, Specs, Tasks,
+    Manifests, NextTaskId, Pallet, PreemptionNotices, QueueDigests, Reservation, Reservations, Schedulers, Specs,
+    Tasks,
 };
 
-/// A lease, its tenant, and the resources and devices that it has allocated.
-type HeldResources = (LeaseId, AccountId, Resources, Vec<u8>);
+/// A lease, or none for a reservation without a lease; its tenant, and the resources and devices that it has allocated.
+type HeldResources = (Option<LeaseId>, AccountId, Resources, Vec<u8>);
 
 /// Sums over all tasks, which are compared with the values that are stored separately.
 #[derive(Default)]
@@ -159,7 +160,7 @@ impl<T: Config> Pallet<T> {
             *sum = sum.checked_add(lease.escrow.held()).ok_or("TASK-4: what is held of a tenant can be added")?;
             if let Some(resources) = lease.holds(&spec.resources) {
                 let held = totals.held.entry(lease.host.clone()).or_default();
-                held.push((id, record.tenant.clone(), resources, lease.devices_held().to_vec()));
+                held.push((Some(id), record.tenant.clone(), resources, lease.devices_held().to_vec()));
             }
         }
         Ok(())
@@ -265,25 +266,29 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Checks that the free resources of each host are its total less the resources of its leases.
+    /// Checks that the free resources of each host are its total less the resources of its leases and reservations.
     fn check_hosts(mut totals: BTreeMap<HostId, Vec<HeldResources>>) -> Result<(), TryRuntimeError> {
+        for Reservation { host, tenant, resources, devices } in T::Reservations::all() {
+            totals.entry(host).or_default().push((None, tenant, resources, devices.to_vec()));
+        }
         for (host, record) in hosts::Hosts::<T>::iter() {
             let mut held = totals.remove(&host).unwrap_or_default();
             held.sort_by_key(|(id, ..)| *id);
             let listed = leases::Pallet::<T>::leases_of(&host);
             ensure!(
-                listed.iter().eq(held.iter().map(|(id, ..)| id)),
+                listed.iter().eq(held.iter().filter_map(|(id, ..)| id.as_ref())),
                 "TASK-10: the list of a host has the leases that hold something of it, in their order"
             );
-            ensure!(record.live_leases as usize == held.len(), "TASK-15: a host counts its leases");
-            let (free, devices) = left_of(&record, &held).ok_or("TASK-15: the leases of a host fit on it")?;
+            ensure!(record.live_leases as usize == held.len(), "TASK-15: a host counts its leases and reservations");
+            let (free, devices) =
+                left_of(&record, &held).ok_or("TASK-15: the leases and reservations of a host fit on it")?;
             ensure!(
                 free == record.free && record.devices.iter().map(|device| device.milli_free).eq(devices),
-                "TASK-15: what is free on a host is what it has, less what its leases hold"
+                "TASK-15: what is free on a host is what it has, less what its leases and reservations hold"
             );
             ensure!(
                 record.devices.iter().enumerate().all(|(index, device)| is_shared_soundly(index, device, &held)),
-                "TASK-22: shares of a device are held by leases of the one tenant whom it names"
+                "TASK-22: shares of a device are held by leases and reservations of the one tenant whom it names"
             );
         }
         ensure!(totals.is_empty(), "TASK-8: the host of a lease exists");

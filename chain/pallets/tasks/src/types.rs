@@ -76,6 +76,9 @@ pub struct Params {
     /// Coins held for each pod that a task may have until it is pruned: the chain stores a lease and a checkpoint for
     /// each.
     pub deposit_per_pod: Balance,
+    /// The surcharge of a host for a job that may be audited, in parts per million of its price: it pays the audits. At
+    /// most 1,000,000.
+    pub audit_surcharge_ppm: u32,
 }
 
 impl Default for Params {
@@ -104,6 +107,8 @@ impl Default for Params {
             evidence_ms: 3_600_000,
             offer_known_ms: 120_000,
             deposit_per_pod: 50_000_000_000,
+            // A host with many valid results is audited as often as that.
+            audit_surcharge_ppm: 50_000,
         }
     }
 }
@@ -133,6 +138,7 @@ impl Params {
         ensure!(self.scheduler_unbonding_ms <= YEAR_MS, Error::SchedulerUnbondingTooLong);
         ensure!(self.scheduler_penalty_ppm <= 1_000_000, Error::SchedulerPenaltyTooHigh);
         ensure!(self.evidence_ms <= self.scheduler_unbonding_ms, Error::EvidenceOutlivesBond);
+        ensure!(self.audit_surcharge_ppm <= 1_000_000, Error::AuditSurchargeTooHigh);
         Ok(())
     }
 }

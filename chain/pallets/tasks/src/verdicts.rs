@@ -9,6 +9,7 @@ use gantry_primitives::{
 };
 
 use crate::{
+    billing,
     changes::{LoadedTask, TaskChanges},
     reputation, Config, Error, Event, Pallet,
 };
@@ -102,6 +103,11 @@ impl<T: Config> Pallet<T> {
         (spec.is_redundant() && record.state.tag().has_live_leases()).then_some(record.pods_wanted)
     }
 
+    /// Whether the chain draws if another host repeats the work of a task.
+    pub fn is_audited(task: TaskId) -> bool {
+        Self::view_task(task).is_some_and(|(_, spec)| spec.is_audited())
+    }
+
     /// Checks whether `host` may commit the result of a lease now.
     pub fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
         let mut changes = TaskChanges::<T>::new();
@@ -164,6 +170,10 @@ impl<T: Config> Pallet<T> {
                 Self::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
             }
         }
+        if loaded.spec().is_audited() {
+            // No other host is to come any more.
+            loaded.record.pods_wanted = loaded.record.leases.last().map_or(1, |lease| lease.pod.saturating_add(1));
+        }
         changes.update_state(&mut loaded);
         changes.store(loaded);
         changes.commit()
@@ -190,6 +200,27 @@ impl<T: Config> Pallet<T> {
             _ => return Err(Error::<T>::LeaseNotActive.into()),
         }
         changes.commit()
+    }
+
+    /// Returns the deposit of a lease; 0 if there is no such lease.
+    pub fn deposit_of(lease: LeaseId) -> Balance {
+        Self::view_lease(lease).map_or(0, |(lease, ..)| lease.escrow.deposit)
+    }
+
+    /// Returns the part of the task's protocol fee that goes to the treasury, whoever settles the task, if the results
+    /// of the leases `right` are right and no others are paid.
+    pub fn treasury_fees(task: TaskId, right: &[LeaseId]) -> Balance {
+        let Ok(mut loaded) = TaskChanges::<T>::new().load(task) else { return 0 };
+        let right: Vec<usize> = right.iter().filter_map(|lease| loaded.position_of::<T>(*lease).ok()).collect();
+        if loaded.spec().is_audited() {
+            charge_audit(&mut loaded, &right);
+        }
+        let settler_ppm = billing::Pallet::<T>::params().settler_share_ppm;
+        let fee_of = |position: &usize| {
+            let escrow = &loaded.record.leases[*position].escrow;
+            escrow.divide(escrow.accrued, settler_ppm).1.treasury
+        };
+        right.iter().map(fee_of).fold(0, Balance::saturating_add)
     }
 
     /// Forfeits the payment of a replica whose result is wrong or was not revealed, and whose lease has ended. Fails
@@ -246,9 +277,32 @@ impl<T: Config> Pallet<T> {
             let fee = changes.treasury_fee_of(&lease.escrow, lease.escrow.accrued);
             changes.observe(&loaded.record.tenant, &lease.host, Conduct::Verified, fee);
         }
+        if loaded.spec().is_audited() {
+            let right: Vec<usize> =
+                loaded.positions().filter(|position| is_right(&&loaded.record.leases[*position])).collect();
+            charge_audit(&mut loaded, &right);
+        }
         changes.store(loaded);
         changes.commit()?;
         Self::deposit_event(Event::Verified { task });
+        Ok(())
+    }
+
+    /// Reports the result of an audited job whose work no other host repeats. Fails unless the task is audited, it
+    /// runs, no pod is left that might report, and one has reported.
+    pub fn mark_reported(task: TaskId) -> DispatchResult {
+        let mut changes = TaskChanges::<T>::new();
+        let mut loaded = changes.load(task)?;
+        ensure!(loaded.spec().is_audited(), Error::<T>::NotRedundant);
+        ensure!(loaded.record.state == TaskState::Running, Error::<T>::NotRunning);
+        ensure!(!loaded.record.leases.iter().any(|lease| lease.state.is_live()), Error::<T>::PodsStillRun);
+        let has_result =
+            |lease: &Lease| lease.state == LeaseState::Ended(EndReason::Completed) && lease.result.is_some();
+        ensure!(loaded.record.leases.iter().any(has_result), Error::<T>::NothingRight);
+        loaded.try_transition::<T>(TaskState::Reported, changes.now)?;
+        changes.store(loaded);
+        changes.commit()?;
+        Self::deposit_event(Event::NotRepeated { task });
         Ok(())
     }
 
@@ -268,6 +322,20 @@ impl<T: Config> Pallet<T> {
         changes.commit()?;
         Self::deposit_event(Event::NotVerified { task, bills });
         Ok(())
+    }
+}
+
+/// Charges the host of the first pod of an audited job for the others: if its result is right, the amounts owed to the
+/// leases at the other positions of `right` are subtracted from the amount owed to it. So the tenant pays once.
+fn charge_audit(loaded: &mut LoadedTask, right: &[usize]) {
+    let leases = &mut loaded.record.leases;
+    if !right.contains(&0) {
+        return;
+    }
+    let owed = right.iter().filter(|position| **position > 0).map(|position| leases[*position].escrow.accrued);
+    let owed = owed.fold(0, Balance::saturating_add);
+    if let Some(first) = leases.iter_mut().next() {
+        first.escrow.accrued = first.escrow.accrued.saturating_sub(owed).max(first.escrow.paid);
     }
 }
 

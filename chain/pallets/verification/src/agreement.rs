@@ -12,10 +12,19 @@ pub fn result_key(replica: &Replica) -> Option<ResultKey> {
 
 /// Returns the key that at least two revealed results have in common, and more than half of them.
 pub fn agreed(replicas: &[Replica]) -> Option<ResultKey> {
-    let revealed = replicas.iter().filter_map(result_key).count();
-    replicas.iter().filter_map(result_key).find(|one| {
-        let same = replicas.iter().filter_map(result_key).filter(|other| other == one).count();
-        same >= 2 && 2 * same > revealed
+    majority(replicas.iter().filter_map(result_key))
+}
+
+/// Whether at least two tags are equal, and more than half of those shown.
+pub fn tags_agree(replicas: &[Replica]) -> bool {
+    majority(replicas.iter().filter_map(|replica| replica.tag)).is_some()
+}
+
+fn majority<E: PartialEq>(all: impl Iterator<Item = E> + Clone) -> Option<E> {
+    let count = all.clone().count();
+    all.clone().find(|one| {
+        let same = all.clone().filter(|other| other == one).count();
+        same >= 2 && 2 * same > count
     })
 }
 
@@ -30,6 +39,7 @@ mod tests {
             lease: position as u64,
             host: HostId::new([position as u8; 32]),
             commitment: [0; 32],
+            tag: result.map(|(digest, _)| [digest; 32]),
             result: result.map(|(digest, exit_code)| PodResult {
                 digest: [digest; 32],
                 exit_code,
@@ -44,6 +54,14 @@ mod tests {
         assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((1, 0))])), Some(([1; 32], 0)));
         assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((2, 0))])), None);
         assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((1, 1))])), None, "the exit code counts");
+    }
+
+    #[test]
+    fn tags_agree_as_results_do() {
+        assert!(tags_agree(&replicas(&[Some((1, 0)), Some((1, 0)), Some((2, 0))])));
+        assert!(tags_agree(&replicas(&[Some((1, 0)), Some((1, 0)), None])), "what was not shown does not count");
+        assert!(!tags_agree(&replicas(&[Some((1, 0)), Some((2, 0))])));
+        assert!(!tags_agree(&replicas(&[Some((1, 0))])) && !tags_agree(&[]));
     }
 
     #[test]

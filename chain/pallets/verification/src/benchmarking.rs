@@ -8,10 +8,10 @@ use frame_support::traits::{
 };
 use frame_system::RawOrigin;
 use gantry_primitives::{
-    commitments::{result_commitment, vote_commitment},
+    commitments::{result_commitment, result_tag, vote_commitment},
     AccountId, Balance, ChallengePhase, DisputePhase, Evidence, HostId, LeaseId, ListedVerifier, Matter, Moment,
-    PodResult, Queue, Stake, TaskId, UpTo, Usage, VerifierRecord, VerifierStatus, Vote, EVIDENCE_PER_HEARING,
-    MAX_APPEALS, MAX_EVIDENCE, MAX_VERIFIERS,
+    PodResult, Queue, ResultsPhase, Stake, TaskId, UpTo, Usage, VerifierRecord, VerifierStatus, Vote,
+    EVIDENCE_PER_HEARING, MAX_APPEALS, MAX_EVIDENCE, MAX_VERIFIERS,
 };
 
 use crate::{
@@ -146,19 +146,35 @@ fn result(digest: u8) -> PodResult {
     PodResult { digest: [digest; 32], exit_code: 0, usage: Usage { wall_ms: 1, cpu_ms: 1, memory_peak_mib: 1 } }
 }
 
-/// A task whose hosts have all committed results, and all but the last revealed; returns that one.
-fn nearly_compared<T: Config>() -> (TaskId, LeaseId, HostId) {
+/// Returns the result of the replica at this position: the first is wrong if there are more than two.
+fn result_of(position: usize, leases: &[(LeaseId, HostId)]) -> PodResult {
+    result(if position == 0 && leases.len() > 2 { 9 } else { 1 })
+}
+
+/// A task whose hosts have all committed results, and all but the last have shown their tags; returns that one.
+fn nearly_tagged<T: Config>() -> (TaskId, Vec<(LeaseId, HostId)>) {
     T::BenchmarkHelper::set_block(1, START, [1; 32]);
     let (task, leases) = T::BenchmarkHelper::replicated_task();
-    for (lease, host) in &leases {
-        let commitment = result_commitment(&result(1), &SALT, host);
+    for (position, (lease, host)) in leases.iter().enumerate() {
+        let commitment = result_commitment(&result_of(position, &leases), &SALT, host);
         Pallet::<T>::do_commit_result(host.clone(), *lease, commitment).expect("it runs");
     }
-    let last = leases.len() - 1;
-    for (lease, host) in &leases[..last] {
-        Pallet::<T>::do_reveal_result(host.clone(), *lease, result(1), SALT).expect("it is time");
+    for (position, (lease, host)) in leases.iter().enumerate().take(leases.len() - 1) {
+        let tag = result_tag(task, &result_of(position, &leases));
+        Pallet::<T>::do_tag_result(host.clone(), *lease, tag).expect("it is time");
     }
+    (task, leases)
+}
+
+/// A task whose hosts have all shown the tags of their results, and all but the last have revealed them; returns that one.
+fn nearly_compared<T: Config>() -> (TaskId, LeaseId, HostId) {
+    let (task, leases) = nearly_tagged::<T>();
+    let last = leases.len() - 1;
     let (lease, host) = leases[last].clone();
+    Pallet::<T>::do_tag_result(host.clone(), lease, result_tag(task, &result(1))).expect("it is time");
+    for (position, (lease, host)) in leases.iter().enumerate().take(last) {
+        Pallet::<T>::do_reveal_result(host.clone(), *lease, result_of(position, &leases), SALT).expect("it is time");
+    }
     (task, lease, host)
 }
 
@@ -243,6 +259,16 @@ mod benchmarks {
         #[extrinsic_call]
         _(RawOrigin::Signed(host), lease, [1; 32]);
         assert_eq!(Results::<T>::get(task).expect("they are compared").replicas.len(), last + 1);
+    }
+
+    #[benchmark]
+    fn tag_result() {
+        let (task, leases) = nearly_tagged::<T>();
+        let (lease, host) = leases[leases.len() - 1].clone();
+        let tag = result_tag(task, &result(1));
+        #[extrinsic_call]
+        _(RawOrigin::Signed(host), lease, tag);
+        assert_eq!(Results::<T>::get(task).expect("they are compared").phase, ResultsPhase::Revealing);
     }
 
     #[benchmark]

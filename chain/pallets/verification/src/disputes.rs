@@ -258,6 +258,7 @@ impl<T: Config> Pallet<T> {
             let lasted = Self::now().saturating_sub(record.opened_at);
             for host in &hosts {
                 T::Hosts::slash_for_misconduct(host, Misconduct::DisputeLost, lasted);
+                Self::reset_valid_results(host);
             }
         }
         T::Tasks::resolve_dispute(task, &record.accused, record.verdict, record.opener == record.tenant)?;

@@ -16,6 +16,9 @@ impl<T> From<ParamsError> for Error<T> {
             ParamsError::MissPeriodTooShort => Self::MissPeriodTooShort,
             ParamsError::MinVerifiersTooLow => Self::MinVerifiersTooLow,
             ParamsError::MinVerifiersTooHigh => Self::MinVerifiersTooHigh,
+            ParamsError::ResultSlashZero => Self::ResultSlashZero,
+            ParamsError::RewardsTooHigh => Self::RewardsTooHigh,
+            ParamsError::AuditProbabilityInvalid => Self::AuditProbabilityInvalid,
         }
     }
 }

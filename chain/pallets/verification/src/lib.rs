@@ -3,16 +3,18 @@
 //! Verification of hosts: timed challenges of their devices, comparison of replicated results, and disputes before a
 //! jury. The judges are bonded verifiers, drawn by randomness that was unknown when the draw was requested.
 //!
-//! This file declares. `verifiers.rs` keeps the list of judges, `voting.rs` draws committees and pays them,
-//! `challenges.rs`, `results.rs` and `disputes.rs` have the three matters, `deadlines.rs` makes what is due happen, and
-//! `ports.rs` says what is needed of hosts and tasks. `ballot.rs`, `draw.rs`, `shares.rs` and `agreement.rs` are the pure
-//! rules, and `errors.rs` says what a call answers where they refuse. docs/verification.md is the protocol.
+//! This file declares the pallet. `verifiers.rs` manages the list of verifiers, and `committees.rs` draws and pays
+//! committees. `challenges.rs`, `results.rs` (with `audits.rs`) and `disputes.rs` implement the three kinds of matters,
+//! `queues.rs` processes those that are due, and `ports.rs` declares the ports to hosts and tasks. `ballot.rs`,
+//! `draw.rs`, `shares.rs`, `agreement.rs` and `slashes.rs` contain the pure rules, and `errors.rs` the conversion of
+//! their errors. docs/verification.md describes the protocol.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
 mod agreement;
+mod audits;
 mod ballot;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
@@ -25,6 +27,7 @@ mod ports;
 mod queues;
 mod results;
 mod shares;
+mod slashes;
 mod try_state;
 mod types;
 mod verifiers;
@@ -55,8 +58,8 @@ pub mod pallet {
     use gantry_primitives::{
         AccountId, Balance, ChallengeId, ChallengeOutcome, ChallengeRecord, Commitment, DeviceSpec, Digest,
         DisputeOutcome, DisputeRecord, HostChallenges, HostId, LeaseId, LeaveReason, ListedVerifier, Matter,
-        Misconduct, Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultsOutcome, ResultsRecord,
-        Salt, Seed, TaskId, UpTo, VerifierRecord, Vote, MAX_VERIFIERS,
+        Misconduct, Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultTag, ResultsOutcome,
+        ResultsRecord, Salt, Seed, TaskId, UpTo, ValidResults, VerifierRecord, Vote, MAX_VERIFIERS,
     };
     use sp_core::H256;
 
@@ -121,6 +124,10 @@ pub mod pallet {
     /// The tasks whose results are being compared.
     #[pallet::storage]
     pub type Results<T: Config> = StorageMap<_, Twox64Concat, TaskId, ResultsRecord>;
+
+    /// How many results of each host were valid one after the other, with its present hardware or some before.
+    #[pallet::storage]
+    pub type Valid<T: Config> = StorageMap<_, Blake2_128Concat, HostId, ValidResults>;
 
     /// The tasks that are in dispute.
     #[pallet::storage]
@@ -361,7 +368,40 @@ pub mod pallet {
             /// What binds it.
             commitment: Commitment,
         },
-        /// The hosts that committed may reveal their results.
+        /// The chain drew whether another host repeats the work of one that has committed its result.
+        AuditDrawn {
+            /// The task.
+            task: TaskId,
+            /// The lease of the pod.
+            lease: LeaseId,
+            /// How many results of the host were valid before, one after the other.
+            valid: u32,
+            /// The probability of a repetition in parts per million.
+            probability_ppm: u32,
+            /// What it was drawn by.
+            seed: Seed,
+            /// The block whose randomness the seed is of.
+            block: u32,
+            /// Whether it is repeated.
+            repeated: bool,
+        },
+        /// The hosts that committed may show the tags of their results.
+        TagsOpened {
+            /// The task.
+            task: TaskId,
+            /// The last moment for it.
+            until: Moment,
+        },
+        /// A host showed the tag of its result.
+        ResultTagged {
+            /// The task.
+            task: TaskId,
+            /// The lease of the pod.
+            lease: LeaseId,
+            /// The tag: equal results of a task have equal tags.
+            tag: ResultTag,
+        },
+        /// The tags agree, or there is one result only, and the hosts may reveal their results.
         ResultsOpened {
             /// The task.
             task: TaskId,
@@ -388,7 +428,19 @@ pub mod pallet {
             /// Why.
             reason: Misconduct,
         },
-        /// Results do not agree and one more host is asked.
+        /// Somebody got a part of what a host lost for a wrong or missing result: the tenant of the task, or the provider of
+        /// a host whose result is that of the majority.
+        SlashShared {
+            /// The task.
+            task: TaskId,
+            /// The lease of the pod whose host was slashed.
+            lease: LeaseId,
+            /// Who got it.
+            who: AccountId,
+            /// How much.
+            amount: Balance,
+        },
+        /// One more host is asked, because results do not agree or one is audited.
         ExtraPodWanted {
             /// The task.
             task: TaskId,
@@ -636,6 +688,18 @@ pub mod pallet {
         MinVerifiersTooHigh,
         /// The answer waited beyond the moment up to which its host wanted it judged (`not_after`). Nothing changed.
         AnswerExpired,
+        /// A wrong result must cost its host at least one deposit of its lease.
+        ResultSlashZero,
+        /// The parts of a slash that do not go to the treasury must not be more than half of it.
+        RewardsTooHigh,
+        /// The hosts do not show the tags of their results now.
+        NotTagging,
+        /// The tag of the result was shown already.
+        AlreadyTagged,
+        /// The result is not that whose tag was shown.
+        TagMismatch,
+        /// The least probability of an audit must be 1 to 1,000,000 parts per million.
+        AuditProbabilityInvalid,
     }
 
     #[pallet::hooks]
@@ -808,6 +872,18 @@ pub mod pallet {
             CurrentParams::<T>::put(params);
             Self::deposit_event(Event::ParamsChanged);
             Ok(())
+        }
+
+        /// The calling host shows the tag of the result that it is bound to, once all have committed. Free of charge when
+        /// valid.
+        #[pallet::call_index(14)]
+        #[pallet::weight(T::WeightInfo::tag_result())]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, _tag: &ResultTag| -> bool {
+            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::taggable(&host, *lease).is_ok())
+        })]
+        pub fn tag_result(origin: OriginFor<T>, lease: LeaseId, tag: ResultTag) -> DispatchResult {
+            let host = ensure_signed(origin)?;
+            Self::do_tag_result(host, lease, tag)
         }
     }
 }

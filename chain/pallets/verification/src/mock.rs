@@ -85,6 +85,12 @@ pub const HEARING: u64 = 70_000;
 pub const APPEAL: u64 = 80_000;
 pub const UNBONDING: u64 = 500_000;
 pub const COINS: Balance = 1_000 * GTY;
+/// The deposit of every lease, and the treasury's fee for it.
+pub const DEPOSIT: Balance = GTY;
+pub const LEASE_FEE: Balance = GTY / 50;
+pub const SLASH_DEPOSITS: u16 = 3;
+pub const AUDIT_SLASH_DEPOSITS: u16 = 19;
+pub const AUDITED_FIRST: u32 = 4;
 
 pub const PROVIDER: u8 = 1;
 pub const OTHER_PROVIDER: u8 = 2;
@@ -257,6 +263,12 @@ pub fn params() -> Params {
         appeal_ms: APPEAL,
         miss_period_ms: MISS_PERIOD,
         min_verifiers: 7,
+        replica_slash_deposits: SLASH_DEPOSITS,
+        slash_to_tenant_ppm: 300_000,
+        slash_to_hosts_ppm: 200_000,
+        audit_valid_results: AUDITED_FIRST,
+        audit_min_ppm: 50_000,
+        audit_slash_deposits: AUDIT_SLASH_DEPOSITS,
     }
 }
 

@@ -31,6 +31,14 @@ pub trait Hosts {
     /// Slashes the host and records the fault in the reputation, by the table of faults. `duration_ms` is the time for
     /// which the network was deceived.
     fn slash_for_misconduct(host: &HostId, why: Misconduct, duration_ms: u64);
+    /// Slashes up to `amount` of the bond of the host for a wrong or missing result, and records the fault of its
+    /// provider in proportion. The `rewards` are paid in their order, as far as the amount suffices, and the rest goes
+    /// to the treasury. Returns the amount paid for each reward.
+    fn slash(host: &HostId, why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance>;
+    /// Returns the present bond of the host.
+    fn bond_of(host: &HostId) -> Balance;
+    /// Returns how often the hardware of the host was changed.
+    fn generation_of(host: &HostId) -> u32;
     /// Moves up to `amount` from the bond of the host to `to`. Returns the moved amount.
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance;
 }
@@ -49,6 +57,8 @@ pub trait Tasks {
 
     /// Returns how many replicas the task wants. None if its results are not compared, or it does not run.
     fn replicas_of(task: TaskId) -> Option<u8>;
+    /// Whether the chain draws if another host repeats the work of the task.
+    fn is_audited(task: TaskId) -> bool;
     /// Whether the pod of this lease runs on this host and may commit a result that is compared with others.
     fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult;
     /// The pod of this lease has ended and committed its result: it is billed no further.
@@ -62,10 +72,17 @@ pub trait Tasks {
     /// Stores the result of the pod of this lease. The state of the task does not change before
     /// [`Self::mark_verified`].
     fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult;
+    /// Returns the deposit of this lease, including top-ups: the most that it can pay. 0 if there is no such lease.
+    fn deposit_of(lease: LeaseId) -> Balance;
+    /// Returns the part of the task's protocol fee that goes to the treasury, whoever settles the task, if the results
+    /// of the leases `right` are right and no others are paid.
+    fn treasury_fees(task: TaskId, right: &[LeaseId]) -> Balance;
     /// Forfeits the payment of the lease of a wrong or missing result.
     fn void_pod(lease: LeaseId);
     /// Requests one more pod of the task, on a host with the same device models and another provider.
     fn request_extra_pod(task: TaskId) -> DispatchResult;
+    /// Reports the revealed result of a task whose work no other host repeats.
+    fn mark_reported(task: TaskId) -> DispatchResult;
     /// Verifies a task whose results agree.
     fn mark_verified(task: TaskId) -> DispatchResult;
     /// Fails a task whose results do not agree; no host is paid.

@@ -182,7 +182,7 @@ impl<T: Config> Pallet<T> {
         match matter {
             Matter::Challenge(id) => Self::draw_for_challenge(id),
             Matter::Dispute(task) => Self::draw_for_dispute(task),
-            Matter::Results(_) => Ok(()),
+            Matter::Results(task) => Self::draw_audit(task),
         }
     }
 

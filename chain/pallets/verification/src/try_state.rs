@@ -3,7 +3,8 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 use frame_support::{ensure, traits::fungible::InspectHold};
 use gantry_primitives::{
-    AccountId, Balance, Ballot, ChallengePhase, DisputePhase, Matter, Queue, ResultsPhase, VerifierStatus, MAX_APPEALS,
+    AccountId, AuditState, Balance, Ballot, ChallengePhase, DisputePhase, Matter, Queue, ResultsPhase, VerifierStatus,
+    MAX_APPEALS,
 };
 use sp_runtime::TryRuntimeError;
 
@@ -107,15 +108,28 @@ impl<T: Config> Pallet<T> {
         for (_, record) in Results::<T>::iter() {
             ensure!(record.phase != ResultsPhase::Closed, "VERIFY-6: the chain keeps no closed matter");
             ensure!(!record.replicas.is_empty(), "VERIFY-8: results are compared from the first commitment on");
-            ensure!(record.wanted >= 2, "VERIFY-8: at least two results are compared");
-            let revealed = record.replicas.iter().filter(|replica| replica.result.is_some()).count();
+            let is_single = matches!(record.audit, AuditState::Awaited | AuditState::Single);
+            ensure!(record.wanted >= 2 || is_single, "VERIFY-8: at least two results are compared, or one is audited");
             ensure!(
-                revealed < record.replicas.len() || record.phase == ResultsPhase::Committing,
-                "VERIFY-8: results are compared as soon as all are revealed"
+                (record.phase != ResultsPhase::Drawing || record.audit == AuditState::Awaited)
+                    && (record.audit != AuditState::Single || record.phase == ResultsPhase::Revealing),
+                "VERIFY-12: an audit is drawn once, and a result that is not repeated is revealed at once"
             );
+            let revealed = record.replicas.iter().filter(|replica| replica.result.is_some()).count();
+            let tagged = record.replicas.iter().filter(|replica| replica.tag.is_some()).count();
+            let shown = match record.phase {
+                ResultsPhase::Tagging => tagged,
+                ResultsPhase::Revealing => revealed,
+                ResultsPhase::Committing | ResultsPhase::Drawing | ResultsPhase::Closed => 0,
+            };
+            ensure!(shown < record.replicas.len(), "VERIFY-8: tags and results are compared as soon as all are there");
             ensure!(
                 record.phase == ResultsPhase::Revealing || revealed == 0 || record.extended,
                 "VERIFY-8: no result is known before those that are wanted are committed"
+            );
+            ensure!(
+                record.phase != ResultsPhase::Committing || tagged == 0 || record.extended,
+                "VERIFY-8: no tag is known before those that are wanted are committed"
             );
             for (position, replica) in record.replicas.iter().enumerate() {
                 let twice = record.replicas[..position].iter().any(|other| other.lease == replica.lease);

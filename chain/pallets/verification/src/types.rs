@@ -60,6 +60,20 @@ pub struct Params {
     /// The least number of listed verifiers for a draw, because few accounts would form the whole committee of a short
     /// list. At least two committees and the opener of a challenge.
     pub min_verifiers: u16,
+    /// The slash of a host whose replica has a wrong result, or does not reveal it, in deposits of its lease; at most
+    /// its bond. At least 1.
+    pub replica_slash_deposits: u16,
+    /// The reward of the tenant if replicas agree and another host is slashed, in parts per million of the slash or of
+    /// the treasury's fees for the leases that agree, whichever is less.
+    pub slash_to_tenant_ppm: u32,
+    /// The reward of the providers of the hosts that agree, together. With `slash_to_tenant_ppm` at most 500,000.
+    pub slash_to_hosts_ppm: u32,
+    /// The number of consecutive valid results below which a host is always audited.
+    pub audit_valid_results: u32,
+    /// The least probability of an audit, in parts per million; more than 0.
+    pub audit_min_ppm: u32,
+    /// The slash of a host whose audited result is wrong, in deposits of its lease; at most its bond. At least 1.
+    pub audit_slash_deposits: u16,
 }
 
 impl Default for Params {
@@ -91,6 +105,14 @@ impl Default for Params {
             miss_period_ms: 7 * 24 * HOUR,
             // A jury of three, two of seven and four parties of a dispute.
             min_verifiers: 21,
+            // A lie does not pay where another provider checks it with a probability of 1 / (1 + 3).
+            replica_slash_deposits: 3,
+            slash_to_tenant_ppm: 250_000,
+            slash_to_hosts_ppm: 250_000,
+            audit_valid_results: 10,
+            audit_min_ppm: 50_000,
+            // A lie does not pay where one result in 1 + 19 is audited.
+            audit_slash_deposits: 19,
         }
     }
 }
@@ -121,7 +143,16 @@ pub enum ParamsError {
     MinVerifiersTooLow,
     /// `min_verifiers` is more than the list can contain.
     MinVerifiersTooHigh,
+    /// A wrong result of a replica costs its host nothing.
+    ResultSlashZero,
+    /// More than half of a slash would go to others than the treasury.
+    RewardsTooHigh,
+    /// The least probability of an audit is none, or more than certain.
+    AuditProbabilityInvalid,
 }
+
+/// The most of a slash that goes to tenants and hosts, in parts per million.
+pub const MAX_REWARDS_PPM: u32 = 500_000;
 
 impl Params {
     /// Checks the parameters. Fails with the first invalid one.
@@ -175,6 +206,15 @@ impl Params {
         if u32::from(self.min_verifiers) > MAX_VERIFIERS {
             return Err(ParamsError::MinVerifiersTooHigh);
         }
+        if self.replica_slash_deposits == 0 || self.audit_slash_deposits == 0 {
+            return Err(ParamsError::ResultSlashZero);
+        }
+        if self.slash_to_tenant_ppm.saturating_add(self.slash_to_hosts_ppm) > MAX_REWARDS_PPM {
+            return Err(ParamsError::RewardsTooHigh);
+        }
+        if !(1..=1_000_000).contains(&self.audit_min_ppm) {
+            return Err(ParamsError::AuditProbabilityInvalid);
+        }
         Ok(())
     }
 }
@@ -216,5 +256,11 @@ mod tests {
         assert_eq!(with(|params| params.min_verifiers = 10), Err(ParamsError::MinVerifiersTooLow));
         assert_eq!(with(|params| params.min_verifiers = 11), Ok(()));
         assert_eq!(with(|params| params.min_verifiers = 513), Err(ParamsError::MinVerifiersTooHigh));
+        assert_eq!(with(|params| params.replica_slash_deposits = 0), Err(ParamsError::ResultSlashZero));
+        assert_eq!(with(|params| params.audit_slash_deposits = 0), Err(ParamsError::ResultSlashZero));
+        assert_eq!(with(|params| params.audit_min_ppm = 0), Err(ParamsError::AuditProbabilityInvalid));
+        assert_eq!(with(|params| params.audit_min_ppm = 1_000_001), Err(ParamsError::AuditProbabilityInvalid));
+        assert_eq!(with(|params| params.slash_to_tenant_ppm = 250_001), Err(ParamsError::RewardsTooHigh));
+        assert_eq!(with(|params| params.slash_to_hosts_ppm = u32::MAX), Err(ParamsError::RewardsTooHigh));
     }
 }

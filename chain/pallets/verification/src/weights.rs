@@ -13,10 +13,11 @@ gantry_primitives::weights! {
     hook() = 635_863_000, 11_844, 32, 28;
     open_challenge() = 187_268_000, 4_591, 10, 7;
     open_dispute() = 353_614_000, 34_800, 28, 8;
-    reveal_result() = 199_236_000, 8_494, 14, 7;
+    reveal_result() = 500_000_000, 24_000, 30, 16;
     reveal_vote() = 1_742_686_000, 60_562, 95, 76;
     set_params() = 7_781_000, 0, 0, 1;
     stale_entry() = 45_000_000, 8_380, 4, 2;
+    tag_result() = 199_236_000, 8_494, 14, 7;
     unbond_verifier() = 110_874_000, 19_639, 4, 2;
     withdraw_verifier_bond() = 116_352_000, 2_476, 4, 3;
 }

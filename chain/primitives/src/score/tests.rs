@@ -73,6 +73,7 @@ fn good_conduct_raises_and_bad_conduct_lowers_the_score() {
         (Conduct::Started, Conduct::NotStarted),
         (Conduct::StartedAfter(SOON_MS), Conduct::StartedAfter(LATE_MS)),
         (Conduct::Rated(5), Conduct::Rated(1)),
+        (Conduct::Responded(true), Conduct::Responded(false)),
     ];
     for (good, bad) in pairs {
         let (good, bad) = (host_ppm(&once(&HOST, good, 10)), host_ppm(&once(&HOST, bad, 10)));
@@ -95,6 +96,14 @@ fn three_stars_are_neither_good_nor_bad() {
     assert_eq!(score.rating, of(OBSERVATION / 2, OBSERVATION / 2));
     assert_eq!(host_ppm(&score), 500_000);
     assert_eq!((stars_ppm(0), stars_ppm(1), stars_ppm(5), stars_ppm(255)), (0, 0, PPM, PPM));
+}
+
+#[test]
+fn a_response_to_a_ticket_weighs_a_third_of_a_rating() {
+    assert_eq!(once(&HOST, Conduct::Responded(true), 10).rating, of(RESPONSE_PPM, 0));
+    assert_eq!(once(&HOST, Conduct::Responded(false), 10).rating, of(0, RESPONSE_PPM));
+    let good = |conduct| host_ppm(&once(&HOST, conduct, 10)) - 500_000;
+    assert!(good(Conduct::Responded(true)) < good(Conduct::Rated(5)) / 2);
 }
 
 #[test]

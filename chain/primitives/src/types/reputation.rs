@@ -40,7 +40,7 @@ pub struct HostScore {
     pub uptime: Beta,
     /// Pods it started soon, against those it started late or not at all.
     pub start_latency: Beta,
-    /// Ratings by tenants.
+    /// Ratings by tenants, and responses to their tickets.
     pub rating: Beta,
     /// Its promised and met time.
     pub sla: Sla,
@@ -76,6 +76,8 @@ pub enum Conduct {
         /// Downtime in milliseconds.
         down_ms: u64,
     },
+    /// Its provider responded to a support ticket in time, or did not.
+    Responded(bool),
 }
 
 /// The evidence about one tenant, as it weighed at `updated_at`.

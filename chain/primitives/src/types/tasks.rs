@@ -66,6 +66,9 @@ pub enum VerificationPolicy {
         /// How many, 2 or 3.
         replicas: u8,
     },
+    /// Jobs of one pod only: its host commits the result, and then the chain draws whether a host of another provider does the
+    /// same work and the results are compared. The host of the first result pays the other.
+    Audit,
 }
 
 /// What happens to a pod whose host becomes unhealthy or fails.
@@ -130,9 +133,14 @@ impl TaskSpec {
         !matches!(self.survival, Survival::Restart)
     }
 
-    /// Whether the results of replicas are compared.
+    /// Whether hosts commit results, and results of several hosts are compared.
     pub const fn is_redundant(&self) -> bool {
-        matches!(self.verification, VerificationPolicy::Redundant { .. })
+        matches!(self.verification, VerificationPolicy::Redundant { .. } | VerificationPolicy::Audit)
+    }
+
+    /// Whether the chain draws if another host repeats the work.
+    pub const fn is_audited(&self) -> bool {
+        matches!(self.verification, VerificationPolicy::Audit)
     }
 }
 

@@ -9,6 +9,8 @@ use super::{AccountId, Balance, DeviceSpec, Digest, HostId, LeaseId, Moment, Pod
 pub type ChallengeId = u64;
 /// A blake2-256 hash that binds to something not yet shown.
 pub type Commitment = [u8; 32];
+/// A blake2-256 hash that is equal for equal results of a task: see [`crate::commitments::result_tag`].
+pub type ResultTag = [u8; 32];
 /// Random bytes that hide the value of a commitment.
 pub type Salt = [u8; 32];
 /// The randomness by which a committee is drawn.
@@ -235,10 +237,44 @@ pub enum ChallengeOutcome {
 pub enum ResultsPhase {
     /// Hosts commit.
     Committing,
-    /// Hosts that committed reveal.
+    /// Hosts whose results are equal reveal them.
     Revealing,
     /// Decided. The chain stores no record of it.
     Closed,
+    /// Hosts that committed show the tags of their results.
+    Tagging,
+    /// One host has committed, and waits for the seed that says whether another repeats its work.
+    Drawing,
+}
+
+/// Whether another host repeats the work of a job whose policy is [`super::VerificationPolicy::Audit`].
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub enum AuditState {
+    /// The task has replicas: nothing is drawn.
+    #[default]
+    NotDrawn,
+    /// It is not drawn yet.
+    Awaited,
+    /// Another does.
+    Repeated {
+        /// The lease whose result is audited.
+        lease: LeaseId,
+    },
+    /// None does: it was not drawn, or no other host came.
+    Single,
+}
+
+/// The results of a host that agreed with others or, once it is audited now and then, were not repeated; one after the other.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct ValidResults {
+    /// The generation of the hardware with which it made them.
+    pub generation: u32,
+    /// How many.
+    pub count: u32,
 }
 
 /// The result of one replica.
@@ -250,6 +286,8 @@ pub struct Replica {
     pub host: HostId,
     /// The commitment of the host to its result.
     pub commitment: Commitment,
+    /// The tag of the result, once shown.
+    pub tag: Option<ResultTag>,
     /// The result, once revealed.
     pub result: Option<PodResult>,
 }
@@ -259,7 +297,7 @@ pub struct Replica {
 pub struct ResultsRecord {
     /// Where they stand.
     pub phase: ResultsPhase,
-    /// While hosts commit: when the chain next looks whether any pod still runs; while they reveal: the last moment.
+    /// While hosts commit: when the chain next looks whether any pod still runs; afterwards: the last moment of the phase.
     pub until: Moment,
     /// When the first host committed.
     pub opened_at: Moment,
@@ -267,6 +305,8 @@ pub struct ResultsRecord {
     pub wanted: u8,
     /// True once a further host was asked for.
     pub extended: bool,
+    /// Whether another host repeats the work of the first, where the chain draws it.
+    pub audit: AuditState,
     /// Those that committed, in that order.
     pub replicas: UpTo<Replica, MAX_REPLICAS>,
 }
@@ -285,6 +325,8 @@ pub enum ResultsOutcome {
     NoAgreement,
     /// The task was ended, or every host that committed was replaced, meanwhile.
     Overtaken,
+    /// The work was not repeated: the one result is that of the task.
+    NotRepeated,
 }
 
 /// The phase of a dispute. Changes only along `verification_tables::DISPUTE_TRANSITIONS`.
@@ -379,7 +421,7 @@ pub enum Misconduct {
     ChallengeNotAnswered,
     /// Its result differs from that of the majority.
     WrongResult,
-    /// It committed a result and did not reveal it.
+    /// It committed a result and did not show its tag, or did not reveal it.
     ResultNotRevealed,
     /// A jury found its result wrong.
     DisputeLost,
@@ -407,7 +449,7 @@ pub enum Queue {
     Appeal,
     /// Results that wait for commitments.
     ResultCommit,
-    /// Results that wait to be revealed.
+    /// Results whose tags, or which themselves, wait to be shown.
     ResultReveal,
 }
 
@@ -479,7 +521,8 @@ impl ResultsPhase {
     pub const fn queue(self) -> Option<Queue> {
         match self {
             Self::Committing => Some(Queue::ResultCommit),
-            Self::Revealing => Some(Queue::ResultReveal),
+            Self::Tagging | Self::Revealing => Some(Queue::ResultReveal),
+            Self::Drawing => Some(Queue::Seed),
             Self::Closed => None,
         }
     }

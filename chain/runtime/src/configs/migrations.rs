@@ -3,7 +3,7 @@
 use super::system::RuntimeBlockWeights;
 use crate::{Runtime, RuntimeEvent};
 use frame_support::{migrations::FreezeChainOnFailedMigration, parameter_types, traits::ConstU32, weights::Weight};
-use pallet_gantry_verification::{ByHost, Disputes};
+use pallet_gantry_verification::{ByHost, Disputes, Results};
 use sp_runtime::Perbill;
 
 parameter_types! {
@@ -13,7 +13,7 @@ parameter_types! {
 
 /// Migrations over several blocks, oldest first: docs/upgrades.md. What blocks need from the first on is in
 /// [`crate::Migrations`] instead.
-pub type SteppedMigrations = (gantry_migrations::From3<Runtime, Disputes<Runtime>, ByHost<Runtime>>,);
+pub type SteppedMigrations = (gantry_migrations::From3<Runtime, Disputes<Runtime>, ByHost<Runtime>, Results<Runtime>>,);
 
 impl pallet_migrations::Config for Runtime {
     type RuntimeEvent = RuntimeEvent;

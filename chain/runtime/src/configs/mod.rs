@@ -1,5 +1,6 @@
 //! How each pallet is configured.
 
+mod agreements;
 pub mod consensus;
 pub mod fees;
 pub mod governance;

@@ -1,6 +1,6 @@
 //! Hosts, tasks, leases, billing and reputation.
 
-use super::governance::AdminOrigin;
+use super::{agreements::ReservedPlaces, governance::AdminOrigin};
 use crate::{coins::Coins, AccountId, Babe, Billing, Runtime, RuntimeHoldReason, Tasks, Timestamp};
 use frame_support::traits::Get;
 use gantry_primitives::Moment;
@@ -53,5 +53,6 @@ impl pallet_gantry_tasks::Config for Runtime {
     type Currency = Coins;
     type RuntimeHoldReason = RuntimeHoldReason;
     type AdminOrigin = AdminOrigin;
+    type Reservations = ReservedPlaces;
     type WeightInfo = pallet_gantry_tasks::weights::SubstrateWeight<Runtime>;
 }

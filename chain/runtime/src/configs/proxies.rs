@@ -7,6 +7,7 @@ use frame_support::{
     parameter_types,
     traits::{ConstU32, InstanceFilter},
 };
+use pallet_gantry_agreements::Call as AgreementsCall;
 use pallet_gantry_hosts::Call as HostsCall;
 use pallet_gantry_leases::Call as LeasesCall;
 use pallet_gantry_tasks::Call as TasksCall;
@@ -36,10 +37,10 @@ pub enum ProxyType {
     Any,
     /// What neither moves coins of the principal nor holds any, and acts in no other account's name.
     NonTransfer,
-    /// A tenant's tasks: submit, accept, cancel, dispute. Coins leave the principal only into the escrows of its own tasks
-    /// and the stakes of disputes about them.
+    /// A tenant's tasks: submit, accept, cancel, dispute; its agreements and tickets. Coins leave the principal only into the
+    /// escrows of its own tasks, the bonds of its agreements, the deposits of its tickets and the stakes of disputes.
     Tenant,
-    /// A provider's hosts: register, price, drain, retire.
+    /// A provider's hosts: register, price, drain, retire; its agreements and tickets.
     Provider,
 }
 
@@ -96,6 +97,16 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                             | VerificationCall::add_evidence { .. }
                             | VerificationCall::advance { .. }
                     )
+                    | RuntimeCall::Agreements(
+                        AgreementsCall::decline { .. }
+                            | AgreementsCall::report_unavailable { .. }
+                            | AgreementsCall::conclude { .. }
+                            | AgreementsCall::answer_ticket { .. }
+                            | AgreementsCall::close_ticket { .. }
+                            | AgreementsCall::unbond_auditor { .. }
+                            | AgreementsCall::withdraw_auditor_bond { .. }
+                            | AgreementsCall::revoke { .. }
+                    )
             ),
             ProxyType::Tenant => matches!(
                 call,
@@ -121,6 +132,17 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                     VerificationCall::open_dispute { .. }
                         | VerificationCall::add_evidence { .. }
                         | VerificationCall::appeal { .. }
+                ) | RuntimeCall::Agreements(
+                    AgreementsCall::propose { .. }
+                        | AgreementsCall::counter { .. }
+                        | AgreementsCall::accept { .. }
+                        | AgreementsCall::decline { .. }
+                        | AgreementsCall::begin { .. }
+                        | AgreementsCall::report_unavailable { .. }
+                        | AgreementsCall::conclude { .. }
+                        | AgreementsCall::open_ticket { .. }
+                        | AgreementsCall::answer_ticket { .. }
+                        | AgreementsCall::close_ticket { .. }
                 )
             ),
             ProxyType::Provider => matches!(
@@ -134,6 +156,14 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                         | HostsCall::change_hardware { .. }
                         | HostsCall::top_up_bond { .. }
                 ) | RuntimeCall::Leases(LeasesCall::reclaim { .. })
+                    | RuntimeCall::Agreements(
+                        AgreementsCall::counter { .. }
+                            | AgreementsCall::accept { .. }
+                            | AgreementsCall::decline { .. }
+                            | AgreementsCall::conclude { .. }
+                            | AgreementsCall::answer_ticket { .. }
+                            | AgreementsCall::close_ticket { .. }
+                    )
             ),
         }
     }

@@ -176,7 +176,8 @@ impl pallet_multisig::Config for Runtime {
 mod tests {
     use super::*;
     use crate::{
-        AllPalletsWithSystem, Billing, Governance, Hosts, Leases, Reputation, Tasks, Validators, Verification,
+        Agreements, AllPalletsWithSystem, Billing, Governance, Hosts, Leases, Reputation, Tasks, Validators,
+        Verification,
     };
     use frame_support::traits::{PalletInfoAccess, WhitelistedStorageKeys};
 
@@ -195,6 +196,7 @@ mod tests {
             prefix::<Verification>(),
             prefix::<Governance>(),
             prefix::<Validators>(),
+            prefix::<Agreements>(),
         ];
         let keys = AllPalletsWithSystem::whitelisted_storage_keys();
         let shared = keys.iter().filter(|key| pallets.iter().any(|pallet| key.key.starts_with(pallet))).count() as u64;

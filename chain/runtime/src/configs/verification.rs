@@ -119,6 +119,19 @@ impl ports::Hosts for NetworkHosts {
         Self::change(host, |record| Hosts::<Runtime>::slash_for_fault(host, record, fault, duration_ms, now));
     }
 
+    fn slash(host: &HostId, _why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance> {
+        let now = Hosts::<Runtime>::now();
+        Self::change(host, |record| Hosts::<Runtime>::slash_for_result(host, record, amount, rewards, now))
+    }
+
+    fn bond_of(host: &HostId) -> Balance {
+        Hosts::<Runtime>::host(host).map_or(0, |record| record.bond)
+    }
+
+    fn generation_of(host: &HostId) -> u32 {
+        Hosts::<Runtime>::host(host).map_or(0, |record| record.generation)
+    }
+
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
         Self::change(host, |record| Hosts::<Runtime>::charge_bond(host, record, amount, to))
     }
@@ -156,6 +169,10 @@ impl ports::Tasks for NetworkTasks {
         Tasks::<Runtime>::replicas_of(task)
     }
 
+    fn is_audited(task: TaskId) -> bool {
+        Tasks::<Runtime>::is_audited(task)
+    }
+
     fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
         Tasks::<Runtime>::can_commit(lease, host)
     }
@@ -180,12 +197,24 @@ impl ports::Tasks for NetworkTasks {
         Tasks::<Runtime>::complete_pod(lease, result)
     }
 
+    fn deposit_of(lease: LeaseId) -> Balance {
+        Tasks::<Runtime>::deposit_of(lease)
+    }
+
+    fn treasury_fees(task: TaskId, right: &[LeaseId]) -> Balance {
+        Tasks::<Runtime>::treasury_fees(task, right)
+    }
+
     fn void_pod(lease: LeaseId) {
         do_or_defensive(|| Tasks::<Runtime>::void_pod(lease));
     }
 
     fn request_extra_pod(task: TaskId) -> DispatchResult {
         with_storage_layer(|| Tasks::<Runtime>::request_extra_pod(task))
+    }
+
+    fn mark_reported(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::mark_reported(task))
     }
 
     fn mark_verified(task: TaskId) -> DispatchResult {

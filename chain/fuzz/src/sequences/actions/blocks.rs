@@ -5,10 +5,14 @@ use gantry_runtime::{Runtime, SLOT_DURATION_MS};
 use super::{actions, Operation};
 use crate::sequences::chain::*;
 
-/// When something is due next, if that is later than now: the next bucket of the agenda.
+/// Returns the milliseconds until the next bucket of an agenda, if that is later than now.
 fn next_due() -> Option<u64> {
-    let first = pallet_gantry_leases::AgendaPages::<Runtime>::iter_keys().next()?;
-    (u64::from_be_bytes(first) * 6_000).checked_sub(now())
+    let of_leases = pallet_gantry_leases::AgendaPages::<Runtime>::iter_keys().next();
+    let of_leases = of_leases.map(|bucket| u64::from_be_bytes(bucket) * pallet_gantry_leases::BUCKET_MS);
+    let of_agreements = pallet_gantry_agreements::Agenda::<Runtime>::iter_keys().next();
+    let of_agreements = of_agreements.and_then(|key| key.first_chunk().copied());
+    let of_agreements = of_agreements.map(|bucket| u64::from_be_bytes(bucket) * pallet_gantry_agreements::BUCKET_MS);
+    of_leases.into_iter().chain(of_agreements).min()?.checked_sub(now())
 }
 
 actions! {

@@ -1,6 +1,7 @@
 //! What a step may do, as a table: each call of Gantry's pallets, some calls of others, and the next block; with arguments
 //! and callers that make sense as a rule.
 
+mod agreements;
 mod blocks;
 mod governance;
 mod hosts;
@@ -39,8 +40,16 @@ pub struct Action {
 
 /// Every action. Inputs in bytes name an action by its place, those in text by its name.
 pub static ACTIONS: LazyLock<Vec<Action>> = LazyLock::new(|| {
-    [blocks::ACTIONS, tasks::ACTIONS, leases::ACTIONS, hosts::ACTIONS, verification::ACTIONS, governance::ACTIONS]
-        .concat()
+    [
+        blocks::ACTIONS,
+        tasks::ACTIONS,
+        leases::ACTIONS,
+        hosts::ACTIONS,
+        verification::ACTIONS,
+        governance::ACTIONS,
+        agreements::ACTIONS,
+    ]
+    .concat()
 });
 
 /// Defines `ACTIONS`, a part of the table: names, weights, and closures that make an action from [`Choices`].

@@ -1,7 +1,8 @@
 //! The calls of the verification pallet.
 
 use gantry_primitives::{
-    commitments::result_commitment, Lease, LeaseState, Matter, Moment, TaskId, TaskState, VerifierStatus,
+    commitments::{result_commitment, result_tag},
+    lease_parts, Lease, LeaseState, Matter, Moment, TaskId, TaskState, VerifierStatus,
 };
 use gantry_runtime::{AccountId, Runtime, RuntimeOrigin, Tasks, GTY};
 use pallet_gantry_verification::{Call, Challenges, CurrentParams, Disputes, Results, Verifiers};
@@ -89,6 +90,18 @@ actions! {
         };
         call(VerificationCall::reveal_result { lease, result, salt: SALT }, by(choices, host))
     };
+    "Verification.tag_result" 70 |choices| {
+        let replicas: Vec<_> = Results::<Runtime>::iter_values()
+            .flat_map(|record| record.replicas)
+            .filter(|replica| replica.tag.is_none())
+            .collect();
+        let (lease, host, result) = match choices.suitable(&replicas) {
+            Some(replica) => (replica.lease, replica.host.clone(), committed_result(&replica)),
+            None => (0, host(HOSTS.start), result(choices)),
+        };
+        let tag = choices.usually(result_tag(lease_parts(lease).0, &result), |number| [number; 32]);
+        call(VerificationCall::tag_result { lease, tag }, by(choices, host))
+    };
     "Verification.open_dispute" 50 |choices| {
         let (task, tenant) = task_where(choices, |record, _| record.state == TaskState::Reported);
         let mut accused: Vec<_> = Tasks::leases_of(task).unwrap_or_default().into_iter().map(|(id, _)| id).collect();
@@ -119,6 +132,8 @@ actions! {
         params.absence_penalty = choices.pick(&[2 * GTY, 5 * GTY, 50 * GTY]);
         params.minority_penalty = choices.pick(&[GTY, 0, 5 * GTY]);
         params.challenge_fee = choices.pick(&[GTY, 0, 1]);
+        params.replica_slash_deposits = choices.pick(&[3, 1, 1_000, 0]);
+        params.slash_to_tenant_ppm = choices.pick(&[250_000, 0, 500_000]);
         call(VerificationCall::set_params { params }, admin(choices))
     };
 }

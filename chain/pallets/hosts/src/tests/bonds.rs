@@ -125,3 +125,56 @@ fn a_fault_of_one_of_many_hosts_weighs_little_against_their_provider() {
         assert_eq!(Reputation::bond_factor_ppm(&account(PROVIDER), Hosts::now()), 1_025_000);
     });
 }
+
+/// Slashes [`HOST`] for a wrong result. Returns what the rewards came to.
+fn slash_for_result(amount: u128, rewards: &[(u8, u128)]) -> Vec<u128> {
+    let rewards: Vec<_> = rewards.iter().map(|(who, amount)| (account(*who), *amount)).collect();
+    let mut record = record();
+    let paid = Hosts::slash_for_result(&host(HOST), &mut record, amount, &rewards, Hosts::now());
+    Hosts::store(&host(HOST), &record);
+    paid
+}
+
+/// The factor on the bonds of [`PROVIDER`] above one.
+fn bond_rise_ppm() -> u32 {
+    pallet_gantry_reputation::Pallet::<Test>::bond_factor_ppm(&account(PROVIDER), Hosts::now()) - 1_000_000
+}
+
+#[test]
+fn a_wrong_result_costs_an_amount_of_which_others_get_a_part() {
+    on_chain(|| {
+        online();
+        let before = (wealth(ANYONE), wealth(TREASURY));
+        assert_eq!(slash_for_result(3 * GTY, &[(ANYONE, GTY), (NOBODY, ED - 1)]), [GTY, 0]);
+        assert_eq!(record().bond, 7 * GTY);
+        assert_eq!((wealth(ANYONE), wealth(TREASURY)), (before.0 + GTY, before.1 + 2 * GTY));
+        let slashed = Event::Slashed { host: host(HOST), fault: Fault::WrongResult, amount: 3 * GTY };
+        System::assert_last_event(slashed.into());
+    });
+}
+
+#[test]
+fn a_slash_for_a_result_is_at_most_the_bond_and_suspends_the_host() {
+    on_chain(|| {
+        online();
+        assert_eq!(slash_for_result(u128::MAX, &[(ANYONE, 4 * GTY), (TREASURY, 9 * GTY)]), [4 * GTY, 6 * GTY]);
+        assert_eq!((record().bond, status()), (0, HostStatus::Suspended(SuspendReason::Slashed)));
+    });
+}
+
+#[test]
+fn a_small_slash_is_held_against_the_provider_less_than_what_the_table_says() {
+    let rise = |amount| {
+        let mut rise = 0;
+        on_chain(|| {
+            online();
+            slash_for_result(amount, &[]);
+            rise = bond_rise_ppm();
+        });
+        rise
+    };
+    let whole = rise(3 * GTY);
+    assert!(whole > 0);
+    assert_eq!(rise(3 * GTY / 100), whole / 100);
+    assert_eq!(rise(9 * GTY), whole, "no more than a wrong result of any other task");
+}

@@ -231,6 +231,7 @@ fn params_by_which_the_chain_cannot_work_are_refused_by_name() {
         refused(|params| params.poor_ppm = 1_000_001, Error::PoorPpmTooHigh);
         refused(|params| params.checkpoint_min_ms = 0, Error::CheckpointMinZero);
         refused(|params| params.max_replicas = 4, Error::MaxReplicasTooHigh);
+        refused(|params| params.audit_surcharge_ppm = 1_000_001, Error::AuditSurchargeTooHigh);
         refused(|params| params.scheduler_penalty_ppm = 1_000_001, Error::SchedulerPenaltyTooHigh);
         refused(|params| params.evidence_ms = params.scheduler_unbonding_ms + 1, Error::EvidenceOutlivesBond);
         refused(|params| params.scheduler_unbonding_ms = 365 * 24 * HOUR + 1, Error::SchedulerUnbondingTooLong);

@@ -5,7 +5,10 @@ use gantry_primitives::*;
 use sp_runtime::DispatchError;
 use std::collections::BTreeMap;
 
-use super::{account, bytes, Balances, RuntimeOrigin, GTY, HOST, OTHER_PROVIDER, PROVIDER, TASK, TENANT};
+use super::{
+    account, bytes, Balances, RuntimeOrigin, DEPOSIT, GTY, HOST, LEASE_FEE, OTHER_PROVIDER, PROVIDER, TASK, TENANT,
+    TREASURY,
+};
 
 parameter_types! {
     /// The hosts, the tasks, and the calls of this pallet.
@@ -34,6 +37,7 @@ pub struct MockHost {
     pub verified: bool,
     pub suspended: bool,
     pub bond: Balance,
+    pub generation: u32,
     pub punished: Vec<(Misconduct, u64)>,
 }
 
@@ -61,6 +65,7 @@ pub struct MockTask {
     pub tenant: AccountId,
     pub state: MockState,
     pub replicas: Option<u8>,
+    pub audited: bool,
     pub leases: Vec<(LeaseId, HostId, MockLease)>,
     pub extra_wanted: bool,
     pub can_extend: bool,
@@ -118,6 +123,27 @@ impl crate::Hosts for MockNetwork {
         with_host(host, |host| host.punished.push((why, duration_ms)))
     }
 
+    fn slash(host: &HostId, why: Misconduct, amount: Balance, rewards: &[(AccountId, Balance)]) -> Vec<Balance> {
+        with_host(host, |host| host.punished.push((why, 0)));
+        let mut left = amount;
+        let mut pay = |to: &AccountId, amount: Balance| {
+            let paid = <Self as crate::Hosts>::compensate(host, to, left.min(amount));
+            left -= paid;
+            paid
+        };
+        let paid = rewards.iter().map(|(to, amount)| pay(to, *amount)).collect();
+        pay(&account(TREASURY), amount);
+        paid
+    }
+
+    fn bond_of(host: &HostId) -> Balance {
+        MockNetwork::get().hosts[host].bond
+    }
+
+    fn generation_of(host: &HostId) -> u32 {
+        MockNetwork::get().hosts[host].generation
+    }
+
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
         let (provider, amount) = with_host(host, |host| {
             let amount = amount.min(host.bond);
@@ -160,6 +186,10 @@ impl crate::Tasks for MockNetwork {
         network.tasks.get(&task).filter(|task| task.state == MockState::Running)?.replicas
     }
 
+    fn is_audited(task: TaskId) -> bool {
+        MockNetwork::get().tasks.get(&task).is_some_and(|task| task.audited)
+    }
+
     fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
         let task = MockNetwork::get().tasks.get(&Self::task_of(lease)).cloned().ok_or(REFUSED)?;
         let runs = task.leases.contains(&(lease, host.clone(), MockLease::Running));
@@ -193,6 +223,14 @@ impl crate::Tasks for MockNetwork {
         Ok(())
     }
 
+    fn deposit_of(_lease: LeaseId) -> Balance {
+        DEPOSIT
+    }
+
+    fn treasury_fees(_task: TaskId, right: &[LeaseId]) -> Balance {
+        LEASE_FEE * right.len() as Balance
+    }
+
     fn void_pod(lease: LeaseId) {
         set_lease(lease, MockLease::Void);
     }
@@ -204,6 +242,11 @@ impl crate::Tasks for MockNetwork {
             task.extra_wanted = true;
             Ok(())
         })
+    }
+
+    fn mark_reported(task: TaskId) -> DispatchResult {
+        ensure!(!Self::has_other_pods(task, &[]), REFUSED);
+        move_task(task, MockState::Running, MockState::Reported)
     }
 
     fn mark_verified(task: TaskId) -> DispatchResult {
@@ -273,6 +316,7 @@ pub fn begin() {
                 verified: false,
                 suspended: false,
                 bond: 20 * GTY,
+                generation: 0,
                 punished: Vec::new(),
             };
             network.hosts.insert(account(HOST + number), host);
@@ -298,7 +342,15 @@ pub fn task_state() -> MockState {
 }
 
 pub fn task(state: MockState, replicas: Option<u8>) -> MockTask {
-    MockTask { tenant: account(TENANT), state, replicas, leases: Vec::new(), extra_wanted: false, can_extend: true }
+    MockTask {
+        tenant: account(TENANT),
+        state,
+        replicas,
+        audited: false,
+        leases: Vec::new(),
+        extra_wanted: false,
+        can_extend: true,
+    }
 }
 
 /// A task of [`TENANT`] that [`HOST`] reported.
@@ -325,6 +377,12 @@ pub fn replicated(replicas: u8) {
         network.tasks.insert(TASK, task(MockState::Running, Some(replicas)));
     });
     (0..replicas).for_each(add_replica);
+}
+
+/// A running job on [`HOST`] whose result is audited if the chain draws it.
+pub fn audited() {
+    replicated(1);
+    network(|network| network.tasks.get_mut(&TASK).expect("the task exists").audited = true);
 }
 
 /// One more pod of the task runs, on the host of this number from [`HOST`] on.

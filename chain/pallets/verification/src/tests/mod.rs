@@ -1,4 +1,5 @@
 mod attacks;
+mod audits;
 mod challenges;
 mod confirming;
 mod disputes;
@@ -7,4 +8,6 @@ mod params;
 mod queues;
 mod random_calls;
 mod results;
+mod slashes;
+mod tags;
 mod verifiers;

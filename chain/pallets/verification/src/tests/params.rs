@@ -34,6 +34,8 @@ fn unsound_parameters_are_refused_by_name() {
         refused(|params| params.miss_period_ms = REST - 1, Error::MissPeriodTooShort);
         refused(|params| params.min_verifiers = 6, Error::MinVerifiersTooLow);
         refused(|params| params.min_verifiers = 513, Error::MinVerifiersTooHigh);
+        refused(|params| params.replica_slash_deposits = 0, Error::ResultSlashZero);
+        refused(|params| params.slash_to_tenant_ppm = 500_000, Error::RewardsTooHigh);
     });
 }
 

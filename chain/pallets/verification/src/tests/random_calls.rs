@@ -11,7 +11,7 @@ use frame_support::{
     traits::{GetCallName, UnfilteredDispatchable},
 };
 use gantry_primitives::{
-    commitments::{result_commitment, vote_commitment},
+    commitments::{result_commitment, result_tag, vote_commitment},
     AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, Moment, ResultsPhase, TaskId,
     VerifierRecord, VerifierStatus, Vote,
 };
@@ -84,17 +84,18 @@ fn number(matter: Matter) -> u64 {
     }
 }
 
-/// A lease of a task whose results are compared, with its host and what it works out.
-fn random_replica(rng: &mut SplitMix64, reveals: bool) -> (LeaseId, AccountId, u8) {
+/// A lease of a task whose results are in this phase, with its host and what it works out.
+fn random_replica(rng: &mut SplitMix64, wanted: ResultsPhase) -> (LeaseId, AccountId, u8) {
+    let state = if wanted == ResultsPhase::Committing { MockLease::Running } else { MockLease::Committed };
     let all: Vec<_> = MockNetwork::get()
         .tasks
         .iter()
         .filter(|(task, _)| {
-            let reveals_now = Results::<Test>::get(task).is_some_and(|record| record.phase == ResultsPhase::Revealing);
-            reveals_now == reveals
+            let phase = Results::<Test>::get(task).map_or(ResultsPhase::Committing, |record| record.phase);
+            phase == wanted
         })
         .flat_map(|(_, task)| task.leases.clone())
-        .filter(|(_, _, state)| *state == if reveals { MockLease::Committed } else { MockLease::Running })
+        .filter(|(_, _, of)| *of == state)
         .collect();
     let (lease, host, _) = rng.pick_if_any(&all).unwrap_or((1, account(HOST), MockLease::Running));
     (lease, host, (lease % 3 / 2) as u8)
@@ -153,16 +154,22 @@ fn random_call(rng: &mut SplitMix64) -> (Call<Test>, Option<AccountId>) {
             (call, Some(who))
         }
         65..=71 => {
-            let (lease, host, digest) = random_replica(rng, false);
+            let (lease, host, digest) = random_replica(rng, ResultsPhase::Committing);
             let commitment = result_commitment(&result(digest), &SALT, &host);
             (Call::commit_result { lease, commitment }, Some(host))
         }
-        72..=78 => {
-            let (lease, host, digest) = random_replica(rng, true);
+        72..=75 => {
+            let (lease, host, digest) = random_replica(rng, ResultsPhase::Tagging);
+            let digest = if rng.one_in(10) { 9 } else { digest };
+            let tag = result_tag(<MockNetwork as crate::Tasks>::task_of(lease), &result(digest));
+            (Call::tag_result { lease, tag }, Some(host))
+        }
+        76..=79 => {
+            let (lease, host, digest) = random_replica(rng, ResultsPhase::Revealing);
             let digest = if rng.one_in(10) { 9 } else { digest };
             (Call::reveal_result { lease, result: result(digest), salt: SALT }, Some(host))
         }
-        79..=83 => {
+        80..=83 => {
             let reported: Vec<_> = MockNetwork::get()
                 .tasks
                 .into_iter()
@@ -195,6 +202,8 @@ fn random_call(rng: &mut SplitMix64) -> (Call<Test>, Option<AccountId>) {
                 jury_fee: rng.below(2) as u128 * JURY_FEE,
                 miss_period_ms: REST + rng.below(2) * MISS_PERIOD,
                 min_verifiers: 1 + 2 * rng.below(9) as u16,
+                replica_slash_deposits: rng.below(5) as u16,
+                audit_valid_results: rng.below(9) as u32,
                 ..quick()
             };
             (Call::set_params { params }, None)
@@ -223,12 +232,13 @@ fn something_else(rng: &mut SplitMix64) {
             let goes_on = |task: TaskId| Disputes::<Test>::contains_key(task) || Results::<Test>::contains_key(task);
             let ended = [MockState::Verified, MockState::Failed, MockState::Cancelled];
             network(|network| network.tasks.retain(|number, task| goes_on(*number) || !ended.contains(&task.state)));
-            let replicas = rng.one_in(2).then(|| 2 + rng.below(2) as u8);
+            let audited = rng.one_in(4);
+            let replicas = (audited || rng.one_in(2)).then(|| if audited { 1 } else { 2 + rng.below(2) as u8 });
             let state = if replicas.is_some() { MockState::Running } else { MockState::Reported };
             let lease = if replicas.is_some() { MockLease::Running } else { MockLease::Completed };
             let pod = |pod: u8| (number * 100 + u64::from(pod), account(HOST + pod), lease.clone());
             let leases = (0..replicas.unwrap_or(1)).map(pod).collect();
-            network(|network| network.tasks.insert(number, MockTask { leases, ..task(state, replicas) }));
+            network(|network| network.tasks.insert(number, MockTask { leases, audited, ..task(state, replicas) }));
         }
         8 => {
             let extra: Vec<_> = MockNetwork::get()
@@ -266,6 +276,7 @@ fn something_else(rng: &mut SplitMix64) {
                 host.leased.insert(device, (rng.below(9), account(TENANT)));
             }
             host.answers = !rng.one_in(4);
+            host.generation += u32::from(rng.one_in(4));
         }),
         _ => pass(rng.below(BLOCK_MS)),
     }
@@ -290,7 +301,7 @@ fn run(seed: u64, made: &mut BTreeMap<&'static str, u32>) {
                 if done.is_ok() {
                     *made.entry(name).or_default() += 1;
                 }
-                let may_be_free = ["answer", "commit_result", "reveal_result"].contains(&name);
+                let may_be_free = ["answer", "commit_result", "tag_result", "reveal_result"].contains(&name);
                 assert_eq!(feeless, may_be_free && done.is_ok(), "seed {seed}, step {step}: {call:?} {done:?}");
             }
             assert_eq!(gantry_mock::coins::<Test>(), issued, "seed {seed}, step {step}");

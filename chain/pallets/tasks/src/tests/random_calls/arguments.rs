@@ -31,6 +31,10 @@ pub fn random_spec(rng: &mut SplitMix64) -> TaskSpec {
             let retained = |lease: &Lease, _: &TaskRecord, _: &TaskSpec| is_retained(&lease.state);
             spec.data_from = rng.one_in(3).then(|| lease_where(rng, retained).id);
         }
+        TaskKind::Job if rng.one_in(6) => {
+            (spec.pods_min, spec.pods_max) = (1, 1);
+            spec.verification = VerificationPolicy::Audit;
+        }
         TaskKind::Job if rng.one_in(3) => {
             let replicas = 2 + rng.below(2) as u8;
             (spec.pods_min, spec.pods_max) = (replicas.into(), replicas.into());

@@ -234,6 +234,10 @@ actions! {
         let (task, _) = task_where(rng, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
         decide(move || Tasks::mark_verified(task))
     };
+    "not_repeated" 10 |rng| {
+        let (task, _) = task_where(rng, |record, spec| spec.is_audited() && record.state == TaskState::Running);
+        decide(move || Tasks::mark_reported(task))
+    };
     "no_agreement" 3 |rng| {
         let (task, _) = task_where(rng, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
         decide(move || Tasks::fail_without_agreement(task))

@@ -62,8 +62,9 @@ pub struct Prepared {
     host: Option<AccountId>,
 }
 
-/// Whether some pallet declares calls of this kind free under some condition.
-fn may_be_free(call: &RuntimeCall) -> bool {
+/// Whether calls of this kind are free under some condition. A call that its pallet declares free, and that is not listed
+/// here, would be refused: FREE-3 of docs/invariants.md.
+pub fn may_be_free(call: &RuntimeCall) -> bool {
     use pallet_gantry_hosts::Call as H;
     use pallet_gantry_tasks::Call as T;
     use pallet_gantry_verification::Call as V;

@@ -129,6 +129,9 @@ fn a_call_that_is_free_and_refused_is_noticed() {
     assert_eq!(kind(true, refused()), Err("FREE-2".into()));
     assert_eq!(kind(false, done(None)), Err("FREE-1".into()));
     assert_eq!(kind(true, done(Some(Weight::MAX))), Err("WEIGHT".into()));
+    let remark = RuntimeCall::from(frame_system::Call::remark { remark: Vec::new() });
+    let unlisted = check_answer(&remark, true, &done(None)).expect_err("no pallet declares this call free");
+    assert!(unlisted.starts_with("FREE-3"));
 }
 
 #[test]

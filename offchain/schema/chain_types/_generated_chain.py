@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "d39bc6a973a29a8d28c19c5a1c9906f163d317b8962259b7ea5d7cce17234c3d"
+METADATA_SHA256: Final = "8aa51d0904bf1fb21bd8f60f85f7e45bec0aa1e5619339aeebffef34ee698488"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -3910,8 +3910,8 @@ class calls:
 
     @staticmethod
     def tasks_submit(*, spec: TaskSpec, manifest: bytes) -> Call:
-        """Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
-        its pods may cost must be there, too.
+        """Submit a task. Deposits are held for its manifest until it is final and for its record until it is pruned.
+        The tenant must also have the coins for what its pods may cost.
         """
         return Call("Tasks", "submit", {"spec": spec.encode(), "manifest": manifest})
 
@@ -4600,7 +4600,7 @@ class storage:
         "SeenRandomness",
         _same,
     )
-    """The randomness that was there when a block began, and that block's number. Kept while a matter waits for a seed,
+    """The randomness at the beginning of a block, and that block's number. Stored while a matter waits for a seed,
     to tell randomness of the block before from older.
     """
 
@@ -4835,12 +4835,12 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MaxRefusalsZero": "A task must be allowed at least one refusal.",
         "TooManyAttempts": "A task stores at most 16 attempts.",
         "HostRefusedTask": "This host has refused a pod of the task, or has not started it in time.",
-        "RateAbovePlan": "The host asks for more than the rate with which the pod was to be placed there.",
+        "RateAbovePlan": "The host's price is above the rate that the placement names.",
         "StillUnbonding": "The account has left the schedulers, and its bond is held until the unbonding period is over.",
         "NoticeStands": "There is a preemption notice in favour of the task already.",
         "NoticeTooSoon": "The pods of the task did not fit at the end of its preemption notice: it may preempt others later.",
         "VictimElsewhere": "A task that would be preempted has no pod on the hosts of the placement.",
-        "FitsWithoutVictims": "The queued task fits there without preemption.",
+        "FitsWithoutVictims": "The queued task fits on these hosts without preemption.",
         "SchedulerUnbondingTooLong": "The unbonding period of schedulers is longer than a year.",
         "SchedulerPenaltyTooHigh": "A scheduler loses at most its bond.",
         "EvidenceOutlivesBond": "The bond of a scheduler could be released before the time for evidence is over.",
@@ -4893,12 +4893,12 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NotVerifier": "The caller is not a verifier that may be drawn.",
         "AlreadyBonded": "The caller has the whole bond of a verifier already.",
         "HostCannotVerify": "A host's account cannot be a verifier.",
-        "TooManyVerifiers": "There are as many verifiers as there may be.",
+        "TooManyVerifiers": "The number of verifiers is at its limit.",
         "CannotPayBond": "The caller cannot pay the bond of a verifier.",
         "StillBonded": "The verifier has not left, or must wait for its bond.",
         "OnDuty": "The verifier sits on a committee or jury that is not done.",
         "NotVerifierNorProvider": "The caller is neither a verifier nor the provider of the host, and names no lease.",
-        "HostNotListed": "The host is not there, or may not be challenged in its status.",
+        "HostNotListed": "The host is not registered, or cannot be challenged in its status.",
         "NoSuchDevice": "The host has no such device.",
         "ChallengeOpen": "A challenge of the host is open.",
         "ChallengedLately": "The host was challenged too short a time ago.",

@@ -34,6 +34,9 @@ pub fn check_answer(
     free: bool,
     answer: &Result<PostDispatchInfo, DispatchErrorWithPostInfo>,
 ) -> Result<(), String> {
+    if free && !gantry_runtime::charging::may_be_free(call) {
+        return Err("FREE-3: free of charge by its pallet, and not listed by `charging::may_be_free`".into());
+    }
     let post_info = match answer {
         Ok(_) if !free && is_free_or_refused(call) => return Err("FREE-1: accepted and not free of charge".into()),
         Ok(post_info) => post_info,

@@ -105,6 +105,7 @@ pub fn online_host(number: u8) -> HostId {
         second_ppm: 1_000_000,
         hour_ppm: 1_000_000,
         day_ppm: 1_000_000,
+        terms: Default::default(),
     };
     let (endpoint, region): (Endpoint, RegionName) = (bytes("here"), bytes("eu"));
     let genesis = System::block_hash(0).0;

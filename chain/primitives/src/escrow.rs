@@ -27,6 +27,7 @@ impl Escrow {
             scheduler_ppm: 0,
             scheduler_fee: 0,
             settler_fee: 0,
+            credit: 0,
             storage: None,
         }
     }
@@ -84,6 +85,7 @@ impl Escrow {
     pub fn stop(&mut self, billing: Billing, now: Moment, host_downtime: u64) {
         self.accrued = self.compute_owed(billing, self.billed_ms(now, host_downtime));
         self.since = None;
+        self.credit = 0;
     }
 
     /// As [`Self::stop`] by the unit, but for the time in milliseconds that the host measured, at most for the time
@@ -91,6 +93,7 @@ impl Escrow {
     pub fn stop_measured(&mut self, now: Moment, measured_ms: u64) {
         self.accrued = self.compute_owed(Billing::ByUnit, self.passed_ms(now).min(measured_ms));
         self.since = None;
+        self.credit = 0;
     }
 
     /// Changes the rate: a running segment ends, and another begins.
@@ -161,6 +164,16 @@ impl Escrow {
         self.pay(0, Fee::of_treasury(amount));
     }
 
+    /// Lowers the amount owed, which is `owed` now, by up to `amount`: what is paid stays paid. Returns the difference.
+    pub fn apply_credit(&mut self, amount: Balance, owed: Balance) -> Balance {
+        let taken = amount.min(owed.saturating_sub(self.paid));
+        match self.since {
+            Some(_) => self.credit = self.credit.saturating_add(taken),
+            None => self.accrued = self.accrued.saturating_sub(taken),
+        }
+        taken
+    }
+
     /// Closes the escrow for the time of the pod. Returns the amount to refund to the tenant.
     pub fn close(&mut self) -> Balance {
         let refunded = self.held_for_time();
@@ -183,7 +196,7 @@ impl Escrow {
             Billing::Forfeit => return self.paid,
         };
         // A payment from before an absence was detected is not reclaimed.
-        (self.accrued + running).max(self.paid)
+        (self.accrued + running).saturating_sub(self.credit).max(self.paid)
     }
 }
 

@@ -28,6 +28,8 @@ pub enum Misfit {
     CapabilityMissing,
     /// The task requires a sandbox, and the pods of the host use the kernel of the machine.
     NotSandboxed,
+    /// The host promises less than the task demands.
+    TermsTooWeak,
     /// Less processor is free than the pod needs.
     NotEnoughCpu,
     /// Less memory is free than the pod needs.
@@ -82,6 +84,9 @@ pub fn placement_fits(host: &HostId, record: &HostRecord, placement: &Placement)
     }
     if placement.capabilities.sandboxed && !record.capabilities.sandboxed {
         return Err(Misfit::NotSandboxed);
+    }
+    if !record.ask.terms.satisfy(&placement.min_terms) {
+        return Err(Misfit::TermsTooWeak);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here reads storage or the clock. `fit` decides whether a pod fits on a host, `layout` contains the
 //! anti-affinity of pods, `rate` computes the rate of a pod, `escrow` the amount owed for it, and `fees` the protocol
-//! fee. `faults` contains the slash table, `score` the weight of evidence, `ids` the numbering of tasks and leases, and
+//! fee, and `sla` the credits for broken terms. `faults` contains the slash table, `score` the weight of evidence, `ids` the numbering of tasks and leases, and
 //! `transitions` the tables of states. The macro `weights!` declares the measured weights of a pallet.
 
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -20,6 +20,7 @@ pub mod layout;
 pub mod rate;
 pub mod registration;
 pub mod score;
+pub mod sla;
 pub mod storage;
 pub mod transitions;
 pub mod types;

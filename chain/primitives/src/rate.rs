@@ -88,6 +88,8 @@ pub enum AskError {
     ModelRepeated,
     /// The factor of a unit is greater than [`MAX_UNIT_PPM`].
     FactorTooGreat,
+    /// Its terms promise more than all of the time, or credit more than all of the price.
+    TermsInvalid,
 }
 
 /// Checks a price list. Fails with the first [`AskError`].
@@ -99,6 +101,9 @@ pub fn check_ask(ask: &Ask) -> Result<(), AskError> {
     }
     if [ask.second_ppm, ask.hour_ppm, ask.day_ppm].iter().any(|factor| *factor > MAX_UNIT_PPM) {
         return Err(AskError::FactorTooGreat);
+    }
+    if [ask.terms.uptime_ppm, ask.terms.penalty_ppm].iter().any(|share| Balance::from(*share) > PPM) {
+        return Err(AskError::TermsInvalid);
     }
     Ok(())
 }
@@ -148,7 +153,7 @@ pub fn fee(paid: Balance, fee_ppm: u32) -> Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::GpuPrice;
+    use crate::{GpuPrice, SlaTerms};
 
     #[test]
     fn a_deposit_covers_what_can_be_owed_within_the_duration() {
@@ -199,8 +204,16 @@ mod tests {
             second_ppm: 0,
             hour_ppm: MAX_UNIT_PPM,
             day_ppm: MAX_UNIT_PPM,
+            terms: SlaTerms { uptime_ppm: 1_000_000, penalty_ppm: 1_000_000, ..Default::default() },
         };
         assert_eq!(check_ask(&ask), Ok(()));
+        let too_much = |change: fn(&mut SlaTerms)| {
+            let mut ask = ask.clone();
+            change(&mut ask.terms);
+            check_ask(&ask)
+        };
+        assert_eq!(too_much(|terms| terms.uptime_ppm += 1), Err(AskError::TermsInvalid));
+        assert_eq!(too_much(|terms| terms.penalty_ppm += 1), Err(AskError::TermsInvalid));
         ask.day_ppm += 1;
         assert_eq!(check_ask(&ask), Err(AskError::FactorTooGreat));
         ask.gpu.force_push(price(b"L4"));

@@ -6,7 +6,7 @@ use gantry_primitives::{
     fit::{first_devices, fits, placement_fits},
     layout::{satisfies_anti_affinity, AntiAffinity},
     rate, score, AccountId, Ask, Balance, Beta, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceSpec,
-    GpuPrice, GpuRequest, HostRecord, HostScore, HostStatus, Layout, Placement, Resources, Tier, Vendor,
+    GpuPrice, GpuRequest, HostRecord, HostScore, HostStatus, Layout, Placement, Resources, SlaTerms, Tier, Vendor,
 };
 use serde_json::Value;
 
@@ -127,6 +127,15 @@ fn capabilities(value: &Value) -> Capabilities {
     }
 }
 
+fn terms(value: &Value) -> SlaTerms {
+    SlaTerms {
+        uptime_ppm: small(&value["uptime_ppm"]),
+        start_ms: small(&value["start_ms"]),
+        notice_ms: small(&value["notice_ms"]),
+        penalty_ppm: small(&value["penalty_ppm"]),
+    }
+}
+
 /// An account that a case calls by a number.
 fn account(value: &Value) -> AccountId {
     AccountId::new([small(value); 32])
@@ -146,6 +155,7 @@ fn placement(value: &Value) -> Placement {
         max_latency_ms: small(&value["max_latency_ms"]),
         capabilities: capabilities(&value["capabilities"]),
         layout: Layout::Any,
+        min_terms: terms(&value["min_terms"]),
     }
 }
 
@@ -184,6 +194,7 @@ fn host(value: &Value) -> HostRecord {
             second_ppm: 0,
             hour_ppm: 0,
             day_ppm: 0,
+            terms: terms(&value["terms"]),
         },
         endpoint: Default::default(),
         region: text(&value["region"]),
@@ -228,6 +239,7 @@ fn ask(value: &Value) -> Ask {
         second_ppm: small(&value["second_ppm"]),
         hour_ppm: small(&value["hour_ppm"]),
         day_ppm: small(&value["day_ppm"]),
+        terms: SlaTerms::default(),
     }
 }
 

@@ -168,6 +168,8 @@ fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
         halt_after_ms: if pace == Pace::Test { 10 * SECOND } else { 30 * SECOND },
         // Five milliseconds are twenty reports.
         free_weight_us: if pace == Pace::Production { 5_000 } else { 1_000_000 },
+        max_penalty_ppm: 500_000,
+        max_notice_ms: 30 * DAY,
     }
 }
 

@@ -114,6 +114,7 @@ fn online_host() -> HostId {
         second_ppm: 1_000_000,
         hour_ppm: 0,
         day_ppm: 0,
+        terms: Default::default(),
     };
     let (endpoint, region) = (Default::default(), Default::default());
     let genesis = System::block_hash(0).into();

@@ -50,6 +50,7 @@ fn registered_host() -> (ed25519::Pair, AccountId) {
         second_ppm: 1_000_000,
         hour_ppm: 1_000_000,
         day_ppm: 1_000_000,
+        terms: Default::default(),
     };
     let message = registration_message(
         System::block_hash(0).into(),

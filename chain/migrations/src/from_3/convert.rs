@@ -7,7 +7,7 @@ use pallet_gantry_verification as verification;
 
 use crate::v3::{
     billing,
-    hosts::{Capabilities, HostRecord},
+    hosts::{Ask, Capabilities, HostRecord},
     tasks::{Escrow, Lease, Placement, SpecRecord, StandbyPlace, TaskRecord, TaskSpec},
     verification::{DisputeRecord, HostChallenges, Params, Replica, ResultsRecord},
 };
@@ -15,6 +15,23 @@ use crate::v3::{
 fn capabilities(old: Capabilities) -> now::Capabilities {
     let Capabilities { docker, kvm, kubernetes, cdi, mig, shares } = old;
     now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, sandboxed: false }
+}
+
+/// A price list. It promises nothing.
+fn ask(old: Ask) -> now::Ask {
+    now::Ask {
+        gpu: old.gpu,
+        gpu_per_hour: old.gpu_per_hour,
+        cpu_core_per_hour: old.cpu_core_per_hour,
+        memory_gib_per_hour: old.memory_gib_per_hour,
+        disk_gib_per_hour: old.disk_gib_per_hour,
+        network_gib: old.network_gib,
+        storage_gib_per_hour: old.storage_gib_per_hour,
+        second_ppm: old.second_ppm,
+        hour_ppm: old.hour_ppm,
+        day_ppm: old.day_ppm,
+        terms: Default::default(),
+    }
 }
 
 /// A host. It has no virtual machines: agents of release 3 announced them where /dev/kvm existed, and no driver runs any. It
@@ -34,7 +51,7 @@ pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit
         total: old.total,
         free: old.free,
         devices: old.devices,
-        ask: old.ask,
+        ask: ask(old.ask),
         endpoint: old.endpoint,
         region: old.region,
         bond: old.bond,
@@ -63,6 +80,7 @@ fn placement(old: Placement) -> now::Placement {
         max_latency_ms: old.max_latency_ms,
         capabilities: capabilities(old.capabilities),
         layout: old.layout,
+        min_terms: Default::default(),
     }
 }
 
@@ -123,6 +141,7 @@ fn escrow(old: Escrow, fee_ppm: u32) -> now::Escrow {
         scheduler_ppm: 0,
         scheduler_fee: 0,
         settler_fee: 0,
+        credit: 0,
         storage: None,
     }
 }
@@ -153,6 +172,8 @@ fn lease(old: Lease, fee_ppm: u32) -> now::Lease {
         rated: old.rated,
         standby: old.standby.map(standby),
         assigned_by: None,
+        sla: None,
+        checks: None,
         self_assigned_ppm: None,
     }
 }

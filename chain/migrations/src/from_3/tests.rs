@@ -26,6 +26,21 @@ fn old_capabilities(new: now::Capabilities) -> v3::hosts::Capabilities {
     v3::hosts::Capabilities { docker, kvm, kubernetes, cdi, mig, shares }
 }
 
+fn old_ask(new: now::Ask) -> v3::hosts::Ask {
+    v3::hosts::Ask {
+        gpu: new.gpu,
+        gpu_per_hour: new.gpu_per_hour,
+        cpu_core_per_hour: new.cpu_core_per_hour,
+        memory_gib_per_hour: new.memory_gib_per_hour,
+        disk_gib_per_hour: new.disk_gib_per_hour,
+        network_gib: new.network_gib,
+        storage_gib_per_hour: new.storage_gib_per_hour,
+        second_ppm: new.second_ppm,
+        hour_ppm: new.hour_ppm,
+        day_ppm: new.day_ppm,
+    }
+}
+
 /// A host as its agent of release 3 announced it.
 fn old_host(new: now::HostRecord) -> v3::hosts::HostRecord {
     v3::hosts::HostRecord {
@@ -39,7 +54,7 @@ fn old_host(new: now::HostRecord) -> v3::hosts::HostRecord {
         total: new.total,
         free: new.free,
         devices: new.devices,
-        ask: new.ask,
+        ask: old_ask(new.ask),
         endpoint: new.endpoint,
         region: new.region,
         bond: new.bond,
@@ -245,8 +260,9 @@ fn downgrade() {
     replace_all(Challenged::final_prefix(), old_challenges);
     replace_all(Compared::final_prefix(), old_results);
     store_old_verification_params(verification::Params::default().answer_ms);
-    let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
-    truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
+    let hosts::Params { halt_after_ms, free_weight_us, max_penalty_ppm, max_notice_ms, .. } = Default::default();
+    let added = (halt_after_ms, free_weight_us, max_penalty_ppm, max_notice_ms).encoded_size();
+    truncate(hosts::CurrentParams::<Test>::hashed_key(), added);
     let new = tasks::Params::default();
     let of_tasks = (new.max_replicas, new.report_grace_ms, new.max_refusals, new.refusal_fee);
     let of_schedulers = (
@@ -389,7 +405,7 @@ fn a_halt_is_never_longer_than_the_absence_limit() {
         let key = hosts::CurrentParams::<Test>::hashed_key();
         let params = hosts::Params { absence_limit_ms: 20_000, heartbeat_period_ms: 10_000, ..Default::default() };
         sp_io::storage::set(&key, &params.encode());
-        truncate(key, 12);
+        truncate(key, 24);
         migrate(PLENTY, 0);
         let migrated = hosts::CurrentParams::<Test>::get();
         assert_eq!((migrated.halt_after_ms, migrated.check()), (20_000, Ok(())));

@@ -2,7 +2,8 @@
 
 use codec::{Decode, Encode};
 use gantry_primitives::{
-    AccountId, Ask, Balance, Capacity, Device, Endpoint, HostStatus, Moment, RegionName, Tier, UpTo, MAX_DEVICES,
+    AccountId, Balance, Capacity, Device, Endpoint, GpuPrice, HostStatus, Moment, RegionName, Tier, UpTo, MAX_DEVICES,
+    MAX_GPU_PRICES,
 };
 
 /// The first of the parameters of the hosts pallet, see `pallet_gantry_hosts::Params`.
@@ -35,6 +36,31 @@ pub struct Capabilities {
     pub mig: bool,
     /// Shares of devices.
     pub shares: bool,
+}
+
+/// See `gantry_primitives::Ask`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Ask {
+    /// The prices of models.
+    pub gpu: UpTo<GpuPrice, MAX_GPU_PRICES>,
+    /// The price of a device of any other model.
+    pub gpu_per_hour: Balance,
+    /// The price of a core.
+    pub cpu_core_per_hour: Balance,
+    /// The price of one GiB of memory.
+    pub memory_gib_per_hour: Balance,
+    /// The price of one GiB of disk.
+    pub disk_gib_per_hour: Balance,
+    /// The price of one GiB that a pod sends.
+    pub network_gib: Balance,
+    /// The price of one GiB of the disk of a stopped rental.
+    pub storage_gib_per_hour: Balance,
+    /// The factor of leases billed by the second.
+    pub second_ppm: u32,
+    /// The factor of leases billed by the hour.
+    pub hour_ppm: u32,
+    /// The factor of leases billed by the day.
+    pub day_ppm: u32,
 }
 
 /// See `gantry_primitives::HostRecord`.

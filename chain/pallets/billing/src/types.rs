@@ -28,6 +28,8 @@ pub struct Params {
     pub scheduler_share_ppm: u32,
     /// The share of the fee for the account whose call settles or ends a lease, in parts per million of the fee.
     pub settler_share_ppm: u32,
+    /// The least time in milliseconds for which a running lease is credited for broken terms at once.
+    pub credit_period_ms: u64,
 }
 
 impl Default for Params {
@@ -38,6 +40,7 @@ impl Default for Params {
             depletion_bounty: 10_000_000_000,
             scheduler_share_ppm: 200_000,
             settler_share_ppm: 100_000,
+            credit_period_ms: 7 * 24 * 3_600_000,
         }
     }
 }

@@ -68,6 +68,7 @@ fn ask() -> Ask {
         second_ppm: 1_000_000,
         hour_ppm: 1_000_000,
         day_ppm: 1_000_000,
+        terms: Default::default(),
     }
 }
 

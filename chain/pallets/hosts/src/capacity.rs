@@ -28,6 +28,7 @@ impl<T: Config> From<Misfit> for Error<T> {
             Misfit::LatencyTooHigh => Self::LatencyTooHigh,
             Misfit::CapabilityMissing => Self::CapabilityMissing,
             Misfit::NotSandboxed => Self::NotSandboxed,
+            Misfit::TermsTooWeak => Self::TermsTooWeak,
             Misfit::NotEnoughCpu => Self::NotEnoughCpu,
             Misfit::NotEnoughMemory => Self::NotEnoughMemory,
             Misfit::NotEnoughDisk => Self::NotEnoughDisk,

@@ -29,7 +29,7 @@ impl<T: Config> Pallet<T> {
     ) -> DispatchResult {
         ensure!(!Hosts::<T>::contains_key(&host), Error::<T>::AlreadyRegistered);
         Self::ensure_sound(&hardware)?;
-        check_ask(&ask).map_err(Error::<T>::from)?;
+        Self::ensure_valid_ask(&ask)?;
         let message = registration_message(Self::genesis_hash(), &provider, &hardware, &endpoint, &region, &ask);
         Self::ensure_signed_by_host(&host, &message, host_signature)?;
 
@@ -223,10 +223,17 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
+    /// Checks a price list, and its terms against the bounds in force.
+    fn ensure_valid_ask(ask: &Ask) -> DispatchResult {
+        check_ask(ask).map_err(Error::<T>::from)?;
+        ensure!(CurrentParams::<T>::get().allow_terms(&ask.terms), Error::<T>::TermsInvalid);
+        Ok(())
+    }
+
     pub(crate) fn do_set_ask(provider: AccountId, host: HostId, ask: Ask) -> DispatchResult {
         let mut record = Self::host_of(&provider, &host)?;
         Self::ensure_not_leaving(&record)?;
-        check_ask(&ask).map_err(Error::<T>::from)?;
+        Self::ensure_valid_ask(&ask)?;
         record.ask = ask.clone();
         record.offered_since = Self::now();
         Self::store(&host, &record);

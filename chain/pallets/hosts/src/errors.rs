@@ -14,6 +14,7 @@ impl<T> From<ParamsError> for Error<T> {
             ParamsError::AbsenceBountyTooGreat => Self::AbsenceBountyTooGreat,
             ParamsError::HaltAfterInvalid => Self::HaltAfterInvalid,
             ParamsError::FreeWeightZero => Self::FreeWeightZero,
+            ParamsError::PenaltyTooGreat => Self::PenaltyTooGreat,
         }
     }
 }
@@ -23,6 +24,7 @@ impl<T> From<AskError> for Error<T> {
         match error {
             AskError::ModelRepeated => Self::AskModelRepeated,
             AskError::FactorTooGreat => Self::AskFactorTooGreat,
+            AskError::TermsInvalid => Self::TermsInvalid,
         }
     }
 }

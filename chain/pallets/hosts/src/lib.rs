@@ -368,6 +368,12 @@ pub mod pallet {
         NotProviderOfAll,
         /// The host must prove first that a named device is real: a challenge of it waits for its answer.
         DeviceChallenged,
+        /// The host promises less than the terms that the task demands.
+        TermsTooWeak,
+        /// The terms promise more than all of the time, or more notice or penalty than the chain allows.
+        TermsInvalid,
+        /// The greatest penalty of a price list is more than the whole price.
+        PenaltyTooGreat,
     }
 
     #[pallet::hooks]

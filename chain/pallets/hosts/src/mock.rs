@@ -83,6 +83,7 @@ pub fn ask(gpu_per_hour: Balance) -> Ask {
         second_ppm: 1_000_000,
         hour_ppm: 1_000_000,
         day_ppm: 1_000_000,
+        terms: Default::default(),
     }
 }
 
@@ -219,6 +220,8 @@ impl Default for ExtBuilder {
             verification_required: false,
             halt_after_ms: HALT_AFTER,
             free_weight_us: 1_000,
+            max_penalty_ppm: 500_000,
+            max_notice_ms: 1_000_000_000,
         };
         Self { params }
     }

@@ -1,7 +1,7 @@
 //! Parameters of the hosts pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
-use gantry_primitives::{Balance, Tier};
+use gantry_primitives::{rate::PPM, Balance, SlaTerms, Tier};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,10 @@ pub struct Params {
     /// The weight that a host may use free of charge in a heartbeat period for each `bond_consumer` of its bond, in
     /// microseconds of `ref_time`; at least 1.
     pub free_weight_us: u32,
+    /// The greatest `penalty_ppm` of a price list, in parts per million; at most 1,000,000.
+    pub max_penalty_ppm: u32,
+    /// The greatest `notice_ms` of a price list, in milliseconds; at most a year.
+    pub max_notice_ms: u64,
 }
 
 /// Why parameters are invalid.
@@ -64,6 +68,8 @@ pub enum ParamsError {
     HaltAfterInvalid,
     /// `free_weight_us` is zero.
     FreeWeightZero,
+    /// `max_penalty_ppm` is more than the whole price.
+    PenaltyTooGreat,
 }
 
 impl Params {
@@ -89,13 +95,19 @@ impl Params {
         }
     }
 
+    /// Whether a host may promise these terms.
+    pub const fn allow_terms(&self, terms: &SlaTerms) -> bool {
+        terms.penalty_ppm <= self.max_penalty_ppm && terms.notice_ms <= self.max_notice_ms
+    }
+
     /// Checks the parameters. Fails with the first [`ParamsError`].
     pub fn check(&self) -> Result<(), ParamsError> {
         let bonds = [self.bond_consumer, self.bond_professional, self.bond_datacenter];
         if self.heartbeat_period_ms == 0 {
             return Err(ParamsError::HeartbeatPeriodZero);
         }
-        if [self.heartbeat_period_ms, self.absence_limit_ms, self.unbonding_ms].iter().any(|period| *period > YEAR_MS) {
+        let periods = [self.heartbeat_period_ms, self.absence_limit_ms, self.unbonding_ms, self.max_notice_ms];
+        if periods.iter().any(|period| *period > YEAR_MS) {
             return Err(ParamsError::PeriodTooLong);
         }
         if self.absence_limit_ms < self.heartbeat_period_ms + self.heartbeat_period_ms / 4 {
@@ -112,6 +124,9 @@ impl Params {
         }
         if self.free_weight_us == 0 {
             return Err(ParamsError::FreeWeightZero);
+        }
+        if Balance::from(self.max_penalty_ppm) > PPM {
+            return Err(ParamsError::PenaltyTooGreat);
         }
         Ok(())
     }
@@ -131,6 +146,8 @@ impl Default for Params {
             verification_required: false,
             halt_after_ms: 30_000,
             free_weight_us: 5_000,
+            max_penalty_ppm: 500_000,
+            max_notice_ms: 30 * 24 * 3_600_000,
         }
     }
 }
@@ -153,6 +170,9 @@ mod tests {
         assert_eq!(refusal(|params| params.absence_limit_ms = 75_000), None);
         assert_eq!(refusal(|params| params.free_weight_us = 0), Some(ParamsError::FreeWeightZero));
         assert_eq!(refusal(|params| params.unbonding_ms = YEAR_MS + 1), Some(ParamsError::PeriodTooLong));
+        assert_eq!(refusal(|params| params.max_notice_ms = YEAR_MS + 1), Some(ParamsError::PeriodTooLong));
+        assert_eq!(refusal(|params| params.max_penalty_ppm = 1_000_001), Some(ParamsError::PenaltyTooGreat));
+        assert_eq!(refusal(|params| params.max_penalty_ppm = 1_000_000), None);
         assert_eq!(refusal(|params| params.heartbeat_period_ms = u64::MAX), Some(ParamsError::PeriodTooLong));
         assert_eq!(refusal(|params| params.absence_limit_ms = u64::MAX), Some(ParamsError::PeriodTooLong));
         assert_eq!(refusal(|params| params.bond_datacenter = Balance::MAX), Some(ParamsError::BondTooGreat));

@@ -61,7 +61,9 @@ impl<T: Config> Pallet<T> {
         let StoredLease { mut lease, host, .. } = Self::running_lease(id)?;
         ensure!(host.provider == provider, Error::<T>::NotProvider);
         ensure!(lease.reclaim_at.is_none(), Error::<T>::ReclaimNoticed);
-        let reclaim_at = Self::now().saturating_add(CurrentParams::<T>::get().reclaim_notice_ms);
+        let promised_ms = lease.sla.as_ref().map_or(0, |sla| sla.terms.notice_ms);
+        let notice_ms = CurrentParams::<T>::get().reclaim_notice_ms.max(promised_ms);
+        let reclaim_at = Self::now().saturating_add(notice_ms);
         lease.reclaim_at = Some(reclaim_at);
         Self::schedule(id, &mut lease, reclaim_at);
         T::LeaseStore::write(id, lease, Ledger::default())?;
@@ -81,7 +83,9 @@ impl<T: Config> Pallet<T> {
         if let LeaseState::Retained(until) = stored.lease.state {
             return Self::settle_storage(who, id, stored, until);
         }
-        let StoredLease { mut lease, tenant, host, downtime_ms, .. } = Self::ensure_running(stored)?;
+        let mut stored = Self::ensure_running(stored)?;
+        let is_credited = Self::credit_period(id, &mut stored)?;
+        let StoredLease { mut lease, tenant, host, downtime_ms, .. } = stored;
         let until = lease.billed_to(Self::now()).saturating_sub(billing::Pallet::<T>::params().held_back_ms);
         ensure!(lease.escrow.since.is_some_and(|since| since < until), Error::<T>::NothingDue);
         let due = lease.escrow.due(until, downtime_ms);
@@ -89,12 +93,27 @@ impl<T: Config> Pallet<T> {
         let payees = Payees::for_lease(&lease, &tenant, &host.provider, Some(&settler));
         let mut ledger = Ledger::<T>::default();
         // All or nothing: an amount that cannot be paid now is not divided again later.
-        ensure!(due > 0 && ledger.can_pay_due(&payees, &lease.escrow, due), Error::<T>::NothingDue);
+        let is_payable = ledger.can_pay_due(&payees, &lease.escrow, due);
+        ensure!((due > 0 || is_credited) && is_payable, Error::<T>::NothingDue);
         let (share, fee) = ledger.pay_due(&tenant, &payees, &mut lease.escrow, due);
         T::LeaseStore::write(id, lease, ledger)?;
         let (scheduler_fee, settler_fee) = (fee.scheduler, fee.settler);
         Self::deposit_event(Event::Paid { lease: id, until, share, fee: fee.total(), scheduler_fee, settler_fee });
         Ok(())
+    }
+
+    /// Credits the tenant of a running lease for the present period, if it is over. Returns whether anything was
+    /// credited.
+    fn credit_period(id: LeaseId, stored: &mut StoredLease) -> Result<bool, DispatchError> {
+        let (now, downtime_ms) = (Self::now(), stored.downtime_ms);
+        let period_ms = billing::Pallet::<T>::params().credit_period_ms;
+        let Some(credit) = stored.lease.credit_period(now, downtime_ms, period_ms) else { return Ok(false) };
+        let from_bond = T::LeaseStore::compensate(stored, credit.from_bond)?;
+        let is_credited = credit.unpaid > 0 || from_bond > 0;
+        if is_credited {
+            Self::deposit_event(Event::SlaCredited { lease: id, unpaid: credit.unpaid, from_bond });
+        }
+        Ok(is_credited)
     }
 
     pub(crate) fn do_close_depleted(who: AccountId, id: LeaseId) -> DispatchResult {
@@ -200,7 +219,14 @@ impl<T: Config> Pallet<T> {
         let now = Self::now();
         lease.state = state;
         lease.resume_rate = resume_rate;
-        lease.escrow.change_rate(rate_per_hour, lease.billed_to(now), downtime_ms);
+        let measured_to = lease.billed_to(now);
+        if let Some(sla) = &mut lease.sla {
+            match state {
+                LeaseState::Active => sla.resume(measured_to, downtime_ms),
+                _ => sla.pause(measured_to, downtime_ms),
+            }
+        }
+        lease.escrow.change_rate(rate_per_hour, measured_to, downtime_ms);
         lease.escrow.follow_deposit(downtime_ms);
         let ends_at = lease.ends_at(downtime_ms).ok_or(Error::<T>::LeaseNotRunning)?;
         ensure!(now < ends_at, Error::<T>::DepositUsedUp);

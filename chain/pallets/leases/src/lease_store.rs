@@ -1,7 +1,7 @@
 //! The port by which leases are read and stored. The tasks pallet implements it: leases are inside the records of
 //! tasks.
 
-use gantry_primitives::{AccountId, EndReason, HostRecord, Lease, LeaseId, TaskSpec};
+use gantry_primitives::{AccountId, Balance, EndReason, HostRecord, Lease, LeaseId, TaskSpec};
 use sp_runtime::{DispatchError, DispatchResult};
 
 use crate::{billing::Ledger, Config};
@@ -34,6 +34,9 @@ pub trait LeaseStore<T: Config> {
     /// partial changes, so callers run in a transaction, as every call of a pallet does. No event is emitted, and the
     /// state of the task does not change.
     fn write(id: LeaseId, lease: Lease, ledger: Ledger<T>) -> DispatchResult;
+
+    /// Pays up to `amount` of the bond of the lease's host to its tenant. Returns the paid amount.
+    fn compensate(stored: &StoredLease, amount: Balance) -> Result<Balance, DispatchError>;
 
     /// Ends a live lease of a service or rental because of `reason`, with all consequences for its task, and emits an
     /// event of the implementation. `settler` is the account whose call ends it; None if the agenda does.

@@ -175,6 +175,15 @@ pub mod pallet {
             /// When it ends.
             reclaim_at: Moment,
         },
+        /// A tenant was credited for broken terms of a running lease.
+        SlaCredited {
+            /// The lease.
+            lease: LeaseId,
+            /// The amount that is no longer owed.
+            unpaid: Balance,
+            /// The amount that the bond of the host paid to the tenant.
+            from_bond: Balance,
+        },
         /// A running lease was paid for.
         Paid {
             /// The lease.

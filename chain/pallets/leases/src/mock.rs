@@ -110,11 +110,25 @@ impl LeaseStore<Test> for MockLeaseStore {
         Self::put(id, lease, before.spec)
     }
 
+    fn compensate(stored: &StoredLease, amount: Balance) -> Result<Balance, DispatchError> {
+        let mut paid = 0;
+        change_host(|host| {
+            paid = amount.min(host.bond);
+            host.bond -= paid;
+        });
+        if paid > 0 {
+            let provider = RuntimeOrigin::signed(stored.host.provider.clone());
+            Balances::transfer_allow_death(provider, stored.tenant.clone(), paid).map_err(|error| error.error)?;
+        }
+        Ok(paid)
+    }
+
     fn end(id: LeaseId, reason: EndReason, settler: Option<AccountId>) -> DispatchResult {
         ensure!(!REFUSING.with_borrow(|refusing| *refusing), DispatchError::Unavailable);
         let StoredLease { mut lease, tenant, spec, host, downtime_ms } = Self::read(id)?;
         let now = Leases::now();
         lease.end(reason, spec.kind, now, downtime_ms, 0);
+        lease.credit_end(downtime_ms, 0);
         if spec.kind == TaskKind::Rental {
             Leases::retain(id, &mut lease, Some(0), now);
         }
@@ -189,6 +203,7 @@ pub fn spec(kind: TaskKind, unit: BillingUnit, max_duration_ms: u64) -> TaskSpec
             max_latency_ms: 0,
             capabilities: Capabilities::default(),
             layout: Layout::Any,
+            min_terms: Default::default(),
         },
         data_from: None,
         spot: false,
@@ -233,6 +248,7 @@ fn host_record() -> HostRecord {
             second_ppm: 1_000_000,
             hour_ppm: 1_000_000,
             day_ppm: 0,
+            terms: Default::default(),
         },
         endpoint: Default::default(),
         region: Default::default(),

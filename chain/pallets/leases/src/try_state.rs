@@ -69,6 +69,11 @@ impl<T: Config> Pallet<T> {
             "LEASE-19: coins are held for storage only while data is kept"
         );
         ensure!(
+            lease.sla.as_ref().is_none_or(|sla| sla.since.is_some() == (*state == LeaseState::Active)),
+            "LEASE-20: a lease with terms is measured exactly while it is active"
+        );
+        ensure!(escrow.credit == 0 || is_running, "LEASE-21: only a running segment has a credit of its own");
+        ensure!(
             escrow.since.is_some() == is_running,
             "LEASE-8: a lease is billed exactly while it runs or is suspended"
         );

@@ -212,13 +212,22 @@ impl<T: Config> TaskChanges<T> {
             let escrow = self.new_escrow(deposit, rate_per_hour, unit, assigned_by.is_some());
             let self_assigned_ppm =
                 accountable.filter(|who| self.is_owned_by(&host, who)).map(|_| self.score_of(&host));
+            let sla = self.terms_at(loaded, &host);
             let lease = Lease::new(pod, generation, host, devices, self.now, escrow);
-            leases.push(Lease { assigned_by: assigned_by.clone(), self_assigned_ppm, ..lease });
+            leases.push(Lease { assigned_by: assigned_by.clone(), self_assigned_ppm, sla, ..lease });
         }
         leases.sort_by_key(|lease| lease.pod);
         // There are at most as many leases as pods that are wanted.
         loaded.record.leases = BoundedVec::truncate_from(leases);
         opened
+    }
+
+    /// Returns the terms for a lease of a task on a host. A job is paid for its result only, and a tenant on its own host
+    /// is credited nothing.
+    pub(crate) fn terms_at(&mut self, loaded: &LoadedTask, host: &HostId) -> Option<LeaseSla> {
+        let record = &self.leased_host(host)?.record;
+        let counts = loaded.spec().kind != TaskKind::Job && record.provider != loaded.record.tenant;
+        LeaseSla::new(record.ask.terms).filter(|_| counts)
     }
 
     /// Checks that further replicas run on devices of the same models.

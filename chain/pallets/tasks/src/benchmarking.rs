@@ -80,6 +80,7 @@ fn online_host<T: Config>(number: u32) -> HostId {
             second_ppm: 1_000_000,
             hour_ppm: 1_000_000,
             day_ppm: 1_000_000,
+            terms: Default::default(),
         },
         endpoint: text(b'e'),
         region: text(b'r'),

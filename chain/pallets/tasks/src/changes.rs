@@ -19,6 +19,7 @@ use frame_support::{
 };
 use gantry_primitives::{
     lease_id, lease_parts, rate,
+    sla::Credit,
     transitions::{allows, LEASE_TRANSITIONS, TASK_TRANSITIONS},
     AccountId, Balance, Billing, BillingUnit, Conduct, EndReason, Escrow, Halts, HostId, IndexTag, Lease, LeaseBill,
     LeaseId, LeaseStateTag, Moment, PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec,
@@ -31,7 +32,7 @@ use host_entries::{commit_host, HostEntry};
 
 use crate::{
     billing, hosts, index::Index, leases, reputation, Archive, ArchivePage, ByTenant, Config, CurrentParams, Error,
-    HoldReason, Manifests, Pallet, Params, Specs, Tasks,
+    Event, HoldReason, Manifests, Pallet, Params, Specs, Tasks,
 };
 
 /// The record that tasks submitted together share, and how this extrinsic changes its counters.
@@ -317,6 +318,7 @@ impl<T: Config> TaskChanges<T> {
         end: impl FnOnce(&mut Lease, Moment, u64),
     ) {
         let (now, settler_ppm) = (self.now, self.billing.settler_share_ppm);
+        let held_back_ms = self.billing.held_back_ms;
         let id = loaded.lease_id_at(position);
         let LoadedTask { record, spec_record, .. } = loaded;
         let lease = &mut record.leases[position];
@@ -328,6 +330,17 @@ impl<T: Config> TaskChanges<T> {
         let listed = allows(LEASE_TRANSITIONS, lease.state.tag(), LeaseStateTag::Ended);
         let from = Allocation::in_state(&lease.state);
         end(lease, now, downtime_ms);
+        let credit = lease.credit_end(downtime_ms, held_back_ms);
+        if credit != Credit::default() {
+            let from_bond = match credit.from_bond {
+                0 => 0,
+                amount => {
+                    entry.changed = true;
+                    hosts::Pallet::<T>::charge_bond(&lease.host, &mut entry.record, amount, &record.tenant)
+                }
+            };
+            Pallet::<T>::deposit_event(Event::SlaCredited { lease: id, unpaid: credit.unpaid, from_bond });
+        }
         // The deposit may be given back, what is owed now is not.
         let fee = lease.escrow.divide(lease.escrow.accrued, settler_ppm).1.treasury;
         if let Some(since) = since {

@@ -3,14 +3,14 @@
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     transitions::{allows, LEASE_TRANSITIONS},
-    AccountId, EndReason, Lease, LeaseId,
+    AccountId, Balance, EndReason, Lease, LeaseId,
 };
 use pallet_gantry_billing::Ledger;
 use pallet_gantry_leases::{LeaseStore, StoredLease};
 
 use crate::{
     changes::{Allocation, TaskChanges},
-    Config, Error, Pallet,
+    hosts, Config, Error, Pallet,
 };
 
 impl<T: Config> LeaseStore<T> for Pallet<T> {
@@ -40,6 +40,17 @@ impl<T: Config> LeaseStore<T> for Pallet<T> {
         )?;
         changes.store(loaded);
         changes.commit()
+    }
+
+    fn compensate(stored: &StoredLease, amount: Balance) -> Result<Balance, DispatchError> {
+        if amount == 0 {
+            return Ok(0);
+        }
+        let host = &stored.lease.host;
+        let mut record = hosts::Pallet::<T>::host(host)?;
+        let paid = hosts::Pallet::<T>::charge_bond(host, &mut record, amount, &stored.tenant);
+        hosts::Pallet::<T>::store(host, &record);
+        Ok(paid)
     }
 
     fn end(id: LeaseId, reason: EndReason, settler: Option<AccountId>) -> DispatchResult {

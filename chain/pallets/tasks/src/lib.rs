@@ -223,6 +223,15 @@ pub mod pallet {
             /// The new state of the task.
             state: TaskState,
         },
+        /// A tenant was credited for broken terms of a lease, which has ended.
+        SlaCredited {
+            /// The lease.
+            lease: LeaseId,
+            /// The amount that is no longer owed.
+            unpaid: Balance,
+            /// The amount that the bond of the host paid to the tenant.
+            from_bond: Balance,
+        },
         /// A rental took over the retained data of a lease, which has ended for good.
         DataMoved {
             /// The lease that had the data.

@@ -175,8 +175,9 @@ impl<T: Config> TaskChanges<T> {
         let pod = loaded.record.leases[position].pod;
         let escrow = self.new_escrow(deposit, rate_per_hour, loaded.spec().unit, assigned_by.is_some());
         loaded.record.generation = generation;
+        let sla = self.terms_at(&loaded, &host);
         let lease = Lease::new(pod, generation, host.clone(), devices, self.now, escrow);
-        loaded.record.leases[position] = Lease { assigned_by, ..lease };
+        loaded.record.leases[position] = Lease { assigned_by, sla, ..lease };
         let to = loaded.lease_id_at(position);
         self.store(loaded);
         Pallet::<T>::deposit_event(Event::LeaseMoved { task, from, to, host, rate_per_hour, deposit, bill, reason });

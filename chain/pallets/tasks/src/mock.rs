@@ -99,6 +99,7 @@ pub fn ask() -> Ask {
         second_ppm: 1_000_000,
         hour_ppm: 1_000_000,
         day_ppm: 1_000_000,
+        terms: Default::default(),
     }
 }
 
@@ -443,6 +444,8 @@ impl Default for ExtBuilder {
                 verification_required: false,
                 halt_after_ms: ABSENCE_LIMIT,
                 free_weight_us: 1_000,
+                max_penalty_ppm: 500_000,
+                max_notice_ms: 1_000_000_000,
             },
             billing: pallet_gantry_billing::Params {
                 fee_ppm: 100_000,

@@ -115,8 +115,12 @@ impl<T: Config> TaskChanges<T> {
         let downtime_ms = self.downtime_of(&loaded.record.leases[position].host)?;
         let until = now.saturating_add(loaded.spec().max_duration_ms);
         let kind = loaded.spec().kind;
+        let waited_ms = self.elapsed_ms(loaded.record.leases[position].created_at);
         let lease_record = &mut loaded.record.leases[position];
         lease_record.start(now, downtime_ms, Some(until));
+        if let Some(sla) = &mut lease_record.sla {
+            sla.start(now, downtime_ms, waited_ms);
+        }
         let depletes_at = lease_record.ends_at(downtime_ms).unwrap_or(until);
         if kind != TaskKind::Job {
             leases::Pallet::<T>::schedule(lease, lease_record, depletes_at);

@@ -38,6 +38,9 @@ pub struct Escrow {
     pub scheduler_fee: Balance,
     /// The part of the fee that went to those whose calls settled or ended the lease.
     pub settler_fee: Balance,
+    /// A credit to the tenant that the running segment is lowered by. When the segment ends, [`Self::accrued`] is
+    /// lowered instead.
+    pub credit: Balance,
     /// While the data of the lease is retained: the coins on hold for the additional time that the tenant paid for.
     pub storage: Option<StorageDeposit>,
 }

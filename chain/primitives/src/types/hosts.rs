@@ -126,6 +126,36 @@ pub struct GpuPrice {
     pub per_hour: Balance,
 }
 
+/// What a host promises for the service in a lease, or the least that a task demands. All 0: nothing.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct SlaTerms {
+    /// The part of the time of a lease in which its host is present, in parts per million.
+    #[codec(compact)]
+    pub uptime_ppm: u32,
+    /// The longest time from the opening of a lease to the start of its pod, in milliseconds; 0 where none is promised.
+    #[codec(compact)]
+    pub start_ms: u32,
+    /// The least notice in milliseconds before the provider takes the place back.
+    #[codec(compact)]
+    pub notice_ms: u64,
+    /// The most that is credited to the tenant, in parts per million of the price of a period.
+    #[codec(compact)]
+    pub penalty_ppm: u32,
+}
+
+impl SlaTerms {
+    /// Whether these terms promise at least as much as `least`.
+    pub const fn satisfy(&self, least: &Self) -> bool {
+        let starts = least.start_ms == 0 || (self.start_ms > 0 && self.start_ms <= least.start_ms);
+        starts
+            && self.uptime_ppm >= least.uptime_ppm
+            && self.notice_ms >= least.notice_ms
+            && self.penalty_ppm >= least.penalty_ppm
+    }
+}
+
 /// A host's price list: base units an hour, except where it says otherwise. See `rate` for what a pod costs by it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Ask {
@@ -149,6 +179,8 @@ pub struct Ask {
     pub hour_ppm: u32,
     /// The price factor of leases billed by the day.
     pub day_ppm: u32,
+    /// What the host promises. A lease keeps the terms it was opened with.
+    pub terms: SlaTerms,
 }
 
 /// Why a host is suspended.
@@ -264,6 +296,8 @@ pub struct Placement {
     pub capabilities: Capabilities,
     /// The affinity or anti-affinity of the task's pods.
     pub layout: Layout,
+    /// The least that a host must promise.
+    pub min_terms: SlaTerms,
 }
 
 /// A registered host.

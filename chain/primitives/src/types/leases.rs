@@ -5,7 +5,7 @@ use scale_info::TypeInfo;
 
 use super::{
     AccountId, Balance, Billing, DeviceIndices, Escrow, GpuRequest, HostFailure, HostId, Moment, PodResult, Resources,
-    TaskKind,
+    SlaTerms, TaskKind,
 };
 
 /// Why a lease ended.
@@ -43,12 +43,30 @@ pub enum EndReason {
     Preempted,
     /// The pod migrated to another host.
     Moved,
+    /// Two committees found that the host did not serve the pod.
+    NotServed,
+    /// Two committees found that the pod refused connections, as its host says. Nobody can tell whose fault it is.
+    PodRefused,
 }
 
 impl EndReason {
     /// Whether the host failed to run the pod. What it says about the cause does not matter once the pod has started.
     pub const fn is_hosts_failure(&self) -> bool {
-        matches!(self, Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded)
+        matches!(self, Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded | Self::NotServed)
+    }
+
+    /// Whether committees found that the host did not serve the pod.
+    pub const fn is_service_failure(&self) -> bool {
+        matches!(self, Self::NotServed)
+    }
+
+    /// Whether the last milliseconds of a service are not billed: those that `held_back_ms` of billing keeps unpaid.
+    pub const fn forfeits(&self, kind: TaskKind) -> bool {
+        match kind {
+            TaskKind::Service => self.is_hosts_failure() || matches!(self, Self::PodRefused),
+            TaskKind::Rental => matches!(self, Self::NotServed | Self::PodRefused),
+            TaskKind::Job => false,
+        }
     }
 
     /// Whether a signed call of the tenant ended the lease.
@@ -72,12 +90,16 @@ impl EndReason {
             | Self::DataMoved
             | Self::Moved => Billing::ByUnit,
             Self::Reclaimed | Self::Preempted => Billing::ProRata,
-            Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded | Self::GangAborted => {
-                match kind {
-                    TaskKind::Job => Billing::Forfeit,
-                    TaskKind::Service | TaskKind::Rental => Billing::ProRata,
-                }
-            }
+            Self::HostRefused(_)
+            | Self::StartTimeout
+            | Self::HostLost
+            | Self::DurationExceeded
+            | Self::GangAborted
+            | Self::NotServed
+            | Self::PodRefused => match kind {
+                TaskKind::Job => Billing::Forfeit,
+                TaskKind::Service | TaskKind::Rental => Billing::ProRata,
+            },
             Self::DisputeLost => Billing::Forfeit,
         }
     }
@@ -178,9 +200,52 @@ pub struct Lease {
     /// The bonded scheduler that opened it. None if the tenant did. A lease on a standby has the scheduler of the lease
     /// before.
     pub assigned_by: Option<AccountId>,
+    /// What the host promised and how it kept it. None for jobs, for leases of a tenant on its own host, and where
+    /// nothing can be credited.
+    pub sla: Option<LeaseSla>,
+    /// The service checks of the lease. None if there was none.
+    pub checks: Option<ServiceChecks>,
     /// If that scheduler placed the pod on a host of its own and is accountable for the choice: the score of the host
     /// at that time, in parts per million.
     pub self_assigned_ppm: Option<u32>,
+}
+
+/// The terms of a lease, and the measurement of its present period. The rules are in `gantry_primitives::sla`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct LeaseSla {
+    /// What the host promised when the lease was opened.
+    pub terms: SlaTerms,
+    /// When the period began; 0 before the start of the pod.
+    pub began_at: Moment,
+    /// Since when the host is measured; none while it need not serve the pod.
+    pub since: Option<Moment>,
+    /// The downtime of the host in milliseconds at that time.
+    pub down_mark: u64,
+    /// How long the host was measured in this period before, in milliseconds.
+    pub promised_ms: u64,
+    /// How long of that it was absent, in milliseconds.
+    pub down_ms: u64,
+    /// By how much the pod started later than promised, in milliseconds. Only in the first period.
+    pub late_ms: u64,
+    /// The amount that the lease owed when the period began.
+    pub owed_mark: Balance,
+    /// All credits so far, including those that a bond was too small for.
+    pub credited: Balance,
+}
+
+/// The service checks of a lease.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct ServiceChecks {
+    /// The amount that the treasury has paid for them.
+    pub spent: Balance,
+    /// When a verifier last opened one.
+    pub by_verifier_at: Option<Moment>,
+    /// When the tenant last opened one.
+    pub by_tenant_at: Option<Moment>,
+    /// Whether the lease ended because its pod refused connections.
+    pub pod_refused: bool,
 }
 
 /// A host that was named in advance for the pod of a lease. No resources are allocated, and it costs nothing, until the
@@ -224,6 +289,8 @@ impl Lease {
             rated: false,
             standby: None,
             assigned_by: None,
+            sla: None,
+            checks: None,
             self_assigned_ppm: None,
         }
     }
@@ -278,8 +345,8 @@ impl Lease {
     /// Ends the lease for any reason but a result; the amount owed no longer changes.
     ///
     /// `forfeited_ms`: if the host of a service failed, these last milliseconds are not billed. The pod migrates and
-    /// the lease is closed at once, so that its tenant could not dispute them. For a rental nothing is forfeited: it is
-    /// paid after the dispute window.
+    /// the lease is closed at once, so that its tenant could not dispute them. For a rental nothing is forfeited, unless
+    /// committees found that it was not served: it is paid after the dispute window.
     pub fn end(&mut self, reason: EndReason, kind: TaskKind, now: Moment, host_downtime: u64, forfeited_ms: u64) {
         self.end_billed(reason, reason.billing(kind), kind, now, host_downtime, forfeited_ms);
     }
@@ -298,10 +365,7 @@ impl Lease {
             // The host's downtime has given the tenant that much more time.
             self.escrow.follow_deposit(host_downtime);
         }
-        let forfeited_ms = match (kind, reason.is_hosts_failure()) {
-            (TaskKind::Service, true) => forfeited_ms,
-            _ => 0,
-        };
+        let forfeited_ms = if reason.forfeits(kind) { forfeited_ms } else { 0 };
         self.escrow.stop(billing, self.billed_to(now).saturating_sub(forfeited_ms), host_downtime);
         self.state = LeaseState::Ended(reason);
         self.ended_at = Some(now);

@@ -217,6 +217,10 @@ pub enum RequeueReason {
     Reclaimed,
     /// The time of a replica was over, and its host committed no result.
     NoResult,
+    /// Two committees found that the host did not serve the pod.
+    NotServed,
+    /// Two committees found that the pod refused connections.
+    PodRefused,
 }
 
 impl RequeueReason {
@@ -224,8 +228,8 @@ impl RequeueReason {
     pub const fn is_hosts_fault(&self) -> bool {
         match self {
             Self::HostRefused(failure) => failure.is_hosts_fault(),
-            Self::StartTimeout | Self::HostLost | Self::NoResult => true,
-            Self::Reclaimed => false,
+            Self::StartTimeout | Self::HostLost | Self::NoResult | Self::NotServed => true,
+            Self::Reclaimed | Self::PodRefused => false,
         }
     }
 
@@ -241,7 +245,7 @@ impl RequeueReason {
 
     /// Whether it counts as a failed attempt.
     pub const fn is_failure(&self) -> bool {
-        !matches!(self, Self::Reclaimed)
+        !matches!(self, Self::Reclaimed | Self::PodRefused)
     }
 }
 
@@ -253,6 +257,8 @@ impl From<RequeueReason> for EndReason {
             RequeueReason::HostLost => Self::HostLost,
             RequeueReason::Reclaimed => Self::Reclaimed,
             RequeueReason::NoResult => Self::DurationExceeded,
+            RequeueReason::NotServed => Self::NotServed,
+            RequeueReason::PodRefused => Self::PodRefused,
         }
     }
 }

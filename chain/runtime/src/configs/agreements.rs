@@ -72,8 +72,9 @@ fn side_at_fault(record: &TaskRecord, lease: &Lease) -> Option<Side> {
         // The tenant has stopped the machine: its resources are free for others.
         LeaseState::Suspended => Some(Side::Tenant),
         LeaseState::Ended(reason) if reason.is_tenants_act() => Some(Side::Tenant),
-        LeaseState::Ended(EndReason::HostLost | EndReason::DisputeLost) => Some(Side::Provider),
+        LeaseState::Ended(EndReason::HostLost | EndReason::NotServed | EndReason::DisputeLost) => Some(Side::Provider),
         LeaseState::Ended(EndReason::HostRefused(_)) if lease.started_at.is_some() => Some(Side::Provider),
+        _ if lease.checks.is_some_and(|checks| checks.pod_refused) => None,
         // The lease of a rental that has started, whose state no longer contains the reason. If it was not its host, its
         // tenant ended it, or its time was over.
         LeaseState::Retained(_) | LeaseState::Purged | LeaseState::Ended(EndReason::DataMoved) => {

@@ -132,6 +132,7 @@ pub fn ask() -> Ask {
         second_ppm: 1_000_000,
         hour_ppm: 1_000_000,
         day_ppm: 1_000_000,
+        terms: Default::default(),
     }
 }
 

@@ -119,6 +119,7 @@ fn a_task_has_the_host_it_wants_or_is_told_why_not() {
         assert_eq!(refused(|p| p.max_latency_ms = 50), error(Error::LatencyTooHigh));
         assert_eq!(refused(|p| p.capabilities.kubernetes = true), error(Error::CapabilityMissing));
         assert_eq!(refused(|p| p.capabilities.sandboxed = true), error(Error::NotSandboxed));
+        assert_eq!(refused(|p| p.min_terms.uptime_ppm = 1), error(Error::TermsTooWeak));
         assert_eq!(refused(|p| p.verified_only = true), error(Error::NotAttested));
         assert_ok!(Hosts::set_attested(&host(HOST), 0, true));
         assert_ok!(Hosts::set_network(by_host(HOST), 1_000, 1_000, 20));

@@ -76,6 +76,8 @@ fn random_call(rng: &mut SplitMix64, step: u8, name: &str) -> (Call<Test>, Runti
                 verification_required: rng.one_in(2),
                 halt_after_ms: rng.pick(&[0, 1_000]),
                 free_weight_us: rng.pick(&[0, 1_000]),
+                max_penalty_ppm: rng.pick(&[0, 500_000, 1_000_001]),
+                max_notice_ms: 1_000_000_000,
             };
             (Call::set_params { params }, root)
         }

@@ -1,5 +1,5 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{Ask, Fault, GpuPrice, HostStatus, Tier, MAX_UNIT_PPM};
+use gantry_primitives::{Ask, Fault, GpuPrice, HostStatus, SlaTerms, Tier, MAX_UNIT_PPM};
 
 use crate::{mock::*, Error, Event, HostsByProvider};
 
@@ -187,5 +187,24 @@ fn a_price_list_that_contradicts_itself_is_refused() {
             change(&mut dear, MAX_UNIT_PPM);
             assert_ok!(set(dear));
         }
+    });
+}
+
+#[test]
+fn terms_above_the_bounds_are_refused() {
+    on_chain(|| {
+        online();
+        let set = |change: fn(&mut SlaTerms)| {
+            let mut new = ask(1);
+            change(&mut new.terms);
+            Hosts::set_ask(signed(PROVIDER), host(HOST), new)
+        };
+        assert_noop!(set(|terms| terms.uptime_ppm = 1_000_001), Error::<Test>::TermsInvalid);
+        assert_noop!(set(|terms| terms.penalty_ppm = 500_001), Error::<Test>::TermsInvalid);
+        assert_noop!(set(|terms| terms.notice_ms = 1_000_000_001), Error::<Test>::TermsInvalid);
+        let most = SlaTerms { uptime_ppm: 1_000_000, start_ms: 1, notice_ms: 1_000_000_000, penalty_ppm: 500_000 };
+        let new = Ask { terms: most, ..ask(1) };
+        assert_ok!(Hosts::set_ask(signed(PROVIDER), host(HOST), new.clone()));
+        assert_eq!(record().ask, new);
     });
 }

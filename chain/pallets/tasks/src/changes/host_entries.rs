@@ -45,7 +45,7 @@ pub(crate) struct HostEntry {
     pub record: HostRecord,
     /// Its total downtime in milliseconds, including a present absence. Computed on first use.
     downtime_ms: Option<u64>,
-    changed: bool,
+    pub(super) changed: bool,
     leases: Option<HostLeases>,
     conduct: Vec<(Conduct, Tally)>,
     uptime: Option<(u64, u64, Tally)>,

@@ -248,6 +248,11 @@ fn billing(pace: Pace) -> pallet_gantry_billing::Params {
         depletion_bounty: GTY / 100,
         scheduler_share_ppm: 200_000,
         settler_share_ppm: 100_000,
+        credit_period_ms: match pace {
+            Pace::Test => 5 * MINUTE,
+            Pace::Staging => HOUR,
+            Pace::Production => 7 * DAY,
+        },
     }
 }
 

@@ -340,6 +340,7 @@ pub fn new_chain() -> sp_io::TestExternalities {
         depletion_bounty: BOUNTY,
         scheduler_share_ppm: SCHEDULER_PPM,
         settler_share_ppm: SETTLER_PPM,
+        credit_period_ms: DAY,
     };
     let leases = crate::Params {
         reclaim_notice_ms: NOTICE,

@@ -55,6 +55,8 @@ pub const REFUSAL_FEE: Balance = GTY / 1_000;
 pub const RETENTION: u64 = 10 * HOUR;
 pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
+/// The least period of a credit for broken terms.
+pub const CREDIT_PERIOD: u64 = HOUR / 2;
 pub const SCHEDULER_BOND: Balance = 10 * GTY;
 pub const SCHEDULER_UNBONDING: u64 = 2 * HOUR;
 pub const EVIDENCE: u64 = HOUR;
@@ -453,6 +455,7 @@ impl Default for ExtBuilder {
                 depletion_bounty: GTY / 100,
                 scheduler_share_ppm: 0,
                 settler_share_ppm: 0,
+                credit_period_ms: CREDIT_PERIOD,
             },
             leases: pallet_gantry_leases::Params {
                 reclaim_notice_ms: NOTICE,

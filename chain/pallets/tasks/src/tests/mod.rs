@@ -24,4 +24,5 @@ mod shares;
 mod storage;
 mod submission;
 mod termination;
+mod terms;
 mod verdicts;

@@ -1,7 +1,7 @@
-//! The tables of the transitions between phases of challenges, results and disputes. Diagrams in docs/verification.md
+//! The tables of the transitions between phases of challenges, service checks, results and disputes. Diagrams in docs/verification.md
 //! are drawn from these tables. A transition that is not listed fails and changes nothing.
 
-use crate::{ChallengePhase, DisputePhase, ResultsPhase};
+use crate::{ChallengePhase, DisputePhase, ResultsPhase, ServicePhase};
 
 /// (from, to) for challenges.
 pub const CHALLENGE_TRANSITIONS: &[(ChallengePhase, ChallengePhase)] = {
@@ -16,6 +16,19 @@ pub const CHALLENGE_TRANSITIONS: &[(ChallengePhase, ChallengePhase)] = {
         (Revealing, Committing),
         (Waiting, Closed),
         (Answering, Closed),
+        (Committing, Closed),
+    ]
+};
+
+/// (from, to) for service checks.
+pub const SERVICE_TRANSITIONS: &[(ServicePhase, ServicePhase)] = {
+    use ServicePhase::*;
+    &[
+        (Waiting, Committing),
+        (Committing, Revealing),
+        (Revealing, Closed),
+        (Revealing, Committing),
+        (Waiting, Closed),
         (Committing, Closed),
     ]
 };
@@ -90,6 +103,7 @@ mod tests {
     #[test]
     fn each_move_is_listed_once_and_nothing_follows_what_is_closed() {
         is_sound(CHALLENGE_TRANSITIONS, ChallengePhase::Closed);
+        is_sound(SERVICE_TRANSITIONS, ServicePhase::Closed);
         is_sound(RESULTS_TRANSITIONS, ResultsPhase::Closed);
         is_sound(DISPUTE_TRANSITIONS, DisputePhase::Closed);
     }
@@ -97,6 +111,7 @@ mod tests {
     #[test]
     fn everything_can_come_to_an_end() {
         ends(CHALLENGE_TRANSITIONS, ChallengePhase::Closed);
+        ends(SERVICE_TRANSITIONS, ServicePhase::Closed);
         ends(RESULTS_TRANSITIONS, ResultsPhase::Closed);
         ends(DISPUTE_TRANSITIONS, DisputePhase::Closed);
     }

@@ -6,7 +6,7 @@ use std::{env, fmt::Debug, fs, path::PathBuf};
 
 use gantry_primitives::{
     transitions::{HOST_TRANSITIONS, LEASE_TRANSITIONS, TASK_TRANSITIONS},
-    verification_tables::{CHALLENGE_TRANSITIONS, DISPUTE_TRANSITIONS, RESULTS_TRANSITIONS},
+    verification_tables::{CHALLENGE_TRANSITIONS, DISPUTE_TRANSITIONS, RESULTS_TRANSITIONS, SERVICE_TRANSITIONS},
 };
 
 fn page(name: &str) -> PathBuf {
@@ -63,6 +63,7 @@ fn the_drawn_states_are_those_of_the_tables() {
 fn the_drawn_phases_of_verification_are_those_of_the_tables() {
     let tables = [
         ("challenges", drawn(CHALLENGE_TRANSITIONS)),
+        ("services", drawn(SERVICE_TRANSITIONS)),
         ("results", drawn(RESULTS_TRANSITIONS)),
         ("disputes", drawn(DISPUTE_TRANSITIONS)),
     ];

@@ -37,7 +37,7 @@ pub const fn majority(seats: usize) -> usize {
 
 /// Returns the vote of more than half of all seats, including those that did not vote. So there is never a tie.
 pub fn verdict(seats: &[Seat]) -> Option<Vote> {
-    [Vote::Yes, Vote::No]
+    [Vote::Yes, Vote::No, Vote::PodRefused]
         .into_iter()
         .find(|vote| seats.iter().filter(|seat| seat.vote == Some(*vote)).count() >= majority(seats.len()))
 }

@@ -12,8 +12,9 @@ use gantry_primitives::{
 };
 
 use crate::{
-    ballot, committees::CommitteeFee, ByHost, Challenges, Config, CurrentParams, Error, Event, HoldReason, Hosts,
-    NextChallengeId, Pallet, Tasks,
+    ballot,
+    committees::{is_against_host, CommitteeFee},
+    ByHost, Challenges, Config, CurrentParams, Error, Event, HoldReason, Hosts, NextChallengeId, Pallet, Tasks,
 };
 
 impl<T: Config> Pallet<T> {
@@ -205,7 +206,7 @@ impl<T: Config> Pallet<T> {
             CommitteeRole::Confirming { paid } => Some(paid),
             CommitteeRole::First | CommitteeRole::Second => None,
         };
-        let is_final = paid_before.is_some() || verdict != Some(Vote::No);
+        let is_final = paid_before.is_some() || verdict.is_none_or(|verdict| !is_against_host(verdict));
         let seed = record.ballot.seed;
         let fee_source = record.opener.as_ref().map(|who| Self::committee_fee(who, record.fee));
         let paid = Self::close_ballot(Matter::Challenge(id), &mut record.ballot, verdict, fee_source, is_final);
@@ -217,7 +218,7 @@ impl<T: Config> Pallet<T> {
                 let outcome = if same { ChallengeOutcome::Passed } else { ChallengeOutcome::HardwareChanged };
                 Self::close_challenge(id, record, outcome)
             }
-            Some(Vote::No) => match paid_before {
+            Some(Vote::No | Vote::PodRefused) => match paid_before {
                 Some(before) => {
                     if let Some(opener) = record.opener.as_ref().filter(|opener| **opener != record.provider) {
                         T::Hosts::compensate(&record.host, opener, before.saturating_add(paid));

@@ -22,20 +22,28 @@ pub(crate) struct CommitteeFee<'a> {
     pub amount: Balance,
 }
 
+/// Whether a verdict on a challenge or a service check is against the host, so that another committee must confirm it.
+pub(crate) const fn is_against_host(verdict: Vote) -> bool {
+    !matches!(verdict, Vote::Yes)
+}
+
 impl<T: Config> Pallet<T> {
     pub(crate) fn do_commit_vote(who: AccountId, matter: Matter, commitment: Commitment) -> DispatchResult {
         match matter {
             Matter::Challenge(id) => Self::commit_on_challenge(id, &who, commitment)?,
             Matter::Dispute(task) => Self::commit_on_dispute(task, &who, commitment)?,
+            Matter::Service(lease) => Self::commit_on_service(lease, &who, commitment)?,
             Matter::Results(_) => return Err(Error::<T>::NoVoteOnResults.into()),
         }
         Ok(())
     }
 
     pub(crate) fn do_reveal_vote(who: AccountId, matter: Matter, vote: Vote, salt: Salt) -> DispatchResult {
+        ensure!(vote != Vote::PodRefused || matches!(matter, Matter::Service(_)), Error::<T>::VoteInvalid);
         match matter {
             Matter::Challenge(id) => Self::reveal_on_challenge(id, &who, vote, &salt),
             Matter::Dispute(task) => Self::reveal_on_dispute(task, &who, vote, &salt),
+            Matter::Service(lease) => Self::reveal_on_service(lease, &who, vote, &salt),
             Matter::Results(_) => Err(Error::<T>::NoVoteOnResults.into()),
         }
     }
@@ -100,13 +108,7 @@ impl<T: Config> Pallet<T> {
             return None;
         }
         let members = draw::draw(&seed, &listed, usize::from(size), votes.asked_in, &unwanted, is_involved)?;
-        for who in &members {
-            Verifiers::<T>::mutate(who, |record| {
-                if let Some(record) = record {
-                    record.duties = record.duties.saturating_add(1);
-                }
-            });
-        }
+        members.iter().for_each(Self::add_duty);
         let seats: Vec<Seat> =
             members.iter().map(|who| Seat { who: who.clone(), commitment: None, vote: None }).collect();
         votes.seats = BoundedVec::truncate_from(seats);
@@ -116,14 +118,26 @@ impl<T: Config> Pallet<T> {
 
     /// Dismisses the committee of a ballot.
     pub(crate) fn dismiss_committee(votes: &mut Ballot) {
-        for seat in &votes.seats {
-            Verifiers::<T>::mutate(&seat.who, |record| {
-                if let Some(record) = record {
-                    record.duties = record.duties.saturating_sub(1);
-                }
-            });
-        }
+        votes.seats.iter().for_each(|seat| Self::remove_duty(&seat.who));
         ballot::dissolve(votes);
+    }
+
+    /// Adds a duty of a verifier, which keeps its bond until the duty is removed.
+    pub(crate) fn add_duty(who: &AccountId) {
+        Verifiers::<T>::mutate(who, |record| {
+            if let Some(record) = record {
+                record.duties = record.duties.saturating_add(1);
+            }
+        });
+    }
+
+    /// Removes a duty of a verifier.
+    pub(crate) fn remove_duty(who: &AccountId) {
+        Verifiers::<T>::mutate(who, |record| {
+            if let Some(record) = record {
+                record.duties = record.duties.saturating_sub(1);
+            }
+        });
     }
 
     /// Closes a ballot: minority and absentees are penalised, and the majority shares the penalties and the fee.
@@ -182,13 +196,7 @@ impl<T: Config> Pallet<T> {
         }
 
         for (who, reason, _, amount) in losers {
-            Verifiers::<T>::mutate(&who, |record| {
-                if let Some(record) = record {
-                    record.bond = record.bond.saturating_sub(amount);
-                    Self::deposit_event(Event::VerifierPenalised { who: who.clone(), matter, reason, amount });
-                    Self::dismiss_if_underbonded(&who, record, params.verifier_bond);
-                }
-            });
+            Self::reduce_bond(&who, matter, reason, amount);
         }
         for (who, amount) in winners {
             Self::deposit_event(Event::VerifierRewarded { who, matter, amount });
@@ -212,6 +220,18 @@ impl<T: Config> Pallet<T> {
             }
         }
         spent
+    }
+
+    /// Records that a verifier lost `amount` of its bond, and removes it from the list if too little is left.
+    pub(crate) fn reduce_bond(who: &AccountId, matter: Matter, reason: PenaltyReason, amount: Balance) {
+        let asked = CurrentParams::<T>::get().verifier_bond;
+        Verifiers::<T>::mutate(who, |record| {
+            if let Some(record) = record {
+                record.bond = record.bond.saturating_sub(amount);
+                Self::deposit_event(Event::VerifierPenalised { who: who.clone(), matter, reason, amount });
+                Self::dismiss_if_underbonded(who, record, asked);
+            }
+        });
     }
 
     fn dismiss_if_underbonded(who: &AccountId, record: &mut VerifierRecord, asked: Balance) {

@@ -19,6 +19,7 @@ impl<T> From<ParamsError> for Error<T> {
             ParamsError::ResultSlashZero => Self::ResultSlashZero,
             ParamsError::RewardsTooHigh => Self::RewardsTooHigh,
             ParamsError::AuditProbabilityInvalid => Self::AuditProbabilityInvalid,
+            ParamsError::ServiceShareTooHigh => Self::ServiceShareTooHigh,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! jury. The judges are bonded verifiers, drawn by randomness that was unknown when the draw was requested.
 //!
 //! This file declares the pallet. `verifiers.rs` manages the list of verifiers, and `committees.rs` draws and pays
-//! committees. `challenges.rs`, `results.rs` (with `audits.rs`) and `disputes.rs` implement the three kinds of matters,
+//! committees. `challenges.rs`, `services.rs`, `results.rs` (with `audits.rs`) and `disputes.rs` implement the kinds of matters,
 //! `queues.rs` processes those that are due, and `ports.rs` declares the ports to hosts and tasks. `ballot.rs`,
 //! `draw.rs`, `shares.rs`, `agreement.rs` and `slashes.rs` contain the pure rules, and `errors.rs` the conversion of
 //! their errors. docs/verification.md describes the protocol.
@@ -26,6 +26,7 @@ mod errors;
 mod ports;
 mod queues;
 mod results;
+mod services;
 mod shares;
 mod slashes;
 mod try_state;
@@ -41,7 +42,7 @@ mod tests;
 pub use pallet::*;
 #[cfg(feature = "runtime-benchmarks")]
 pub use ports::BenchmarkHelper;
-pub use ports::{Hosts, Tasks};
+pub use ports::{Hosts, ServedLease, Tasks};
 pub use types::{Params, ParamsError, MAX_PERIOD_MS};
 pub use weights::WeightInfo;
 
@@ -59,7 +60,8 @@ pub mod pallet {
         AccountId, Balance, ChallengeId, ChallengeOutcome, ChallengeRecord, Commitment, DeviceSpec, Digest,
         DisputeOutcome, DisputeRecord, HostChallenges, HostId, LeaseId, LeaveReason, ListedVerifier, Matter,
         Misconduct, Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultTag, ResultsOutcome,
-        ResultsRecord, Salt, Seed, TaskId, UpTo, ValidResults, VerifierRecord, Vote, MAX_VERIFIERS,
+        ResultsRecord, Salt, Seed, ServiceOutcome, ServiceRecord, TaskId, UpTo, ValidResults, VerifierRecord, Vote,
+        MAX_VERIFIERS,
     };
     use sp_core::H256;
 
@@ -121,6 +123,10 @@ pub mod pallet {
     #[pallet::storage]
     pub type ByHost<T: Config> = StorageMap<_, Blake2_128Concat, HostId, HostChallenges>;
 
+    /// The leases whose service is being checked.
+    #[pallet::storage]
+    pub type Services<T: Config> = StorageMap<_, Twox64Concat, LeaseId, ServiceRecord>;
+
     /// The tasks whose results are being compared.
     #[pallet::storage]
     pub type Results<T: Config> = StorageMap<_, Twox64Concat, TaskId, ResultsRecord>;
@@ -169,6 +175,8 @@ pub mod pallet {
         ChallengeFee,
         /// The stake of a side of a dispute.
         DisputeStake,
+        /// What the tenant or the treasury pays the committees of a service check.
+        ServiceFee,
     }
 
     /// The genesis configuration.
@@ -358,6 +366,41 @@ pub mod pallet {
             outcome: ChallengeOutcome,
             /// What of the fee the opener got back.
             returned: Balance,
+        },
+        /// A check of the service of a lease was opened.
+        ServiceCheckOpened {
+            /// The lease.
+            lease: LeaseId,
+            /// Its host.
+            host: HostId,
+            /// Who opened it: a verifier or the tenant.
+            opener: AccountId,
+            /// The beginning of the time that the votes are about; it ends with this block.
+            since: Moment,
+            /// What is held for the committees, of the tenant or the treasury.
+            fee: Balance,
+        },
+        /// The committee of a service check may commit its votes. A `verdict` of an earlier committee is to be confirmed.
+        ServiceVotesAwaited {
+            /// The lease.
+            lease: LeaseId,
+            /// The verdict against the host that was given before.
+            verdict: Option<Vote>,
+            /// The members.
+            members: Vec<AccountId>,
+            /// Until when they may commit their votes.
+            until: Moment,
+        },
+        /// A service check is over.
+        ServiceCheckClosed {
+            /// The lease.
+            lease: LeaseId,
+            /// Its host.
+            host: HostId,
+            /// What became of it.
+            outcome: ServiceOutcome,
+            /// What its committees were paid.
+            paid: Balance,
         },
         /// A host is bound to a result.
         ResultCommitted {
@@ -700,6 +743,22 @@ pub mod pallet {
         TagMismatch,
         /// The least probability of an audit must be 1 to 1,000,000 parts per million.
         AuditProbabilityInvalid,
+        /// No service check of the lease is open.
+        NoSuchCheck,
+        /// A service check of the lease is open.
+        CheckOpen,
+        /// Not the active lease of a service or rental on the host of another account.
+        LeaseNotServed,
+        /// The pod has run for less than the time that the votes would be about.
+        StartedLately,
+        /// The lease was checked too short a time ago.
+        CheckedLately,
+        /// The lease has not paid enough fees for a check that a verifier opens.
+        FeesTooLow,
+        /// The vote is no answer to the question of the matter.
+        VoteInvalid,
+        /// The share of fees for service checks must not be more than the whole.
+        ServiceShareTooHigh,
     }
 
     #[pallet::hooks]
@@ -790,7 +849,7 @@ pub mod pallet {
 
         /// A member of a committee or jury reveals its vote. The last one to do so closes the ballot.
         #[pallet::call_index(6)]
-        #[pallet::weight(T::WeightInfo::reveal_vote())]
+        #[pallet::weight(T::WeightInfo::reveal_vote().max(T::WeightInfo::end_service()))]
         pub fn reveal_vote(origin: OriginFor<T>, matter: Matter, vote: Vote, salt: Salt) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
             Self::do_reveal_vote(who, matter, vote, salt)?;
@@ -857,7 +916,7 @@ pub mod pallet {
 
         /// Execute the due steps of a matter that the chain has not executed yet. By anyone.
         #[pallet::call_index(12)]
-        #[pallet::weight(T::WeightInfo::advance())]
+        #[pallet::weight(T::WeightInfo::advance().max(T::WeightInfo::end_service()))]
         pub fn advance(origin: OriginFor<T>, matter: Matter) -> DispatchResult {
             ensure_signed(origin)?;
             Self::do_advance(matter)
@@ -884,6 +943,15 @@ pub mod pallet {
         pub fn tag_result(origin: OriginFor<T>, lease: LeaseId, tag: ResultTag) -> DispatchResult {
             let host = ensure_signed(origin)?;
             Self::do_tag_result(host, lease, tag)
+        }
+
+        /// Ask verifiers whether the host served the pod of this lease in the last `service_window_ms`. By a verifier that
+        /// saw it fail, at the cost of the treasury and within the fees of the lease; or by the tenant, who pays.
+        #[pallet::call_index(15)]
+        #[pallet::weight(T::WeightInfo::open_service_check())]
+        pub fn open_service_check(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            let opener = ensure_signed(origin)?;
+            Self::do_open_service_check(opener, lease)
         }
     }
 }

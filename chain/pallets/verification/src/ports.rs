@@ -4,7 +4,9 @@
 
 use alloc::vec::Vec;
 use frame_support::dispatch::DispatchResult;
-use gantry_primitives::{AccountId, Balance, DeviceSpec, HostId, LeaseId, Misconduct, PodResult, TaskId, Vote};
+use gantry_primitives::{
+    AccountId, Balance, DeviceSpec, HostId, LeaseId, Misconduct, Moment, PodResult, ServiceChecks, TaskId, Vote,
+};
 
 /// The hosts of the network.
 pub trait Hosts {
@@ -43,6 +45,23 @@ pub trait Hosts {
     fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance;
 }
 
+/// The running lease of a service or rental.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedLease {
+    /// The host.
+    pub host: HostId,
+    /// Who owns it.
+    pub provider: AccountId,
+    /// Who pays.
+    pub tenant: AccountId,
+    /// When its pod started.
+    pub started_at: Moment,
+    /// The part of its fees that the treasury has got.
+    pub treasury_fees: Balance,
+    /// Its service checks so far.
+    pub checks: ServiceChecks,
+}
+
 /// The tasks of the network.
 pub trait Tasks {
     /// Returns the account that pays for the task. None if there is no such task.
@@ -54,6 +73,16 @@ pub trait Tasks {
     fn task_of(lease: LeaseId) -> TaskId;
     /// Whether `tenant` pays for this lease, and the lease has this device of the host allocated now.
     fn holds_device(lease: LeaseId, tenant: &AccountId, host: &HostId, device: u8) -> bool;
+
+    /// Returns a lease that its host must serve. None unless it is the active lease of a service or rental on the host of
+    /// another account than the tenant.
+    fn served_lease(lease: LeaseId) -> Option<ServedLease>;
+    /// Stores the service checks of a lease. Does nothing if there is no such lease.
+    fn set_checks(lease: LeaseId, checks: ServiceChecks);
+    /// Ends a lease whose host did not serve the pod, or whose pod refused connections; its service continues on another
+    /// host. The last period that billing keeps unpaid is not paid to the host. If its pod refused connections, the
+    /// treasury gets that amount from the tenant.
+    fn end_unserved(lease: LeaseId, pod_refused: bool);
 
     /// Returns how many replicas the task wants. None if its results are not compared, or it does not run.
     fn replicas_of(task: TaskId) -> Option<u8>;
@@ -103,6 +132,9 @@ pub trait BenchmarkHelper {
     fn host() -> (HostId, AccountId);
     /// Creates a reported task of `tenant` with 16 leases and an open dispute window.
     fn reported_task(tenant: &AccountId) -> TaskId;
+    /// Creates a running service of a tenant, with its lease, and lets it run for `ms` milliseconds. It has paid fees that
+    /// cover a service check.
+    fn running_service(ms: u64) -> LeaseId;
     /// Creates a running task with replicas. Returns it with its leases (at least two) and their hosts; all pods run.
     fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>);
     /// Sets the block number, the clock in milliseconds and the randomness of the chain.

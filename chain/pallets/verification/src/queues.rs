@@ -13,7 +13,7 @@ use sp_runtime::SaturatedConversion;
 
 use crate::{
     Challenges, Config, Disputes, Ends, Error, Event, Pallet, Queued, Results, Retries, RetryEnds, SeenRandomness,
-    WeightInfo,
+    Services, WeightInfo,
 };
 
 /// The least number of blocks between the request of a seed and its draw: then the block before, whose randomness is
@@ -82,7 +82,7 @@ impl<T: Config> Pallet<T> {
         let look = T::WeightInfo::stale_entry();
         meter.try_consume(look)?;
         if Self::is_waiting(queue, matter) {
-            let step = T::WeightInfo::advance().max(T::WeightInfo::draw_seed());
+            let step = T::WeightInfo::advance().max(T::WeightInfo::draw_seed()).max(T::WeightInfo::end_service());
             meter.try_consume(step.saturating_sub(look))?;
         }
         Ok(())
@@ -122,6 +122,10 @@ impl<T: Config> Pallet<T> {
                 let record = Disputes::<T>::get(task).ok_or(Error::<T>::NoSuchDispute)?;
                 (record.phase.queue(), record.until, Error::<T>::NoSuchDispute)
             }
+            Matter::Service(lease) => {
+                let record = Services::<T>::get(lease).ok_or(Error::<T>::NoSuchCheck)?;
+                (record.phase.queue(), record.until, Error::<T>::NoSuchCheck)
+            }
             Matter::Results(task) => {
                 let record = Results::<T>::get(task).ok_or(Error::<T>::NoSuchResults)?;
                 (record.phase.queue(), record.until, Error::<T>::NoSuchResults)
@@ -135,6 +139,7 @@ impl<T: Config> Pallet<T> {
             Matter::Challenge(id) => Self::end_challenge_phase(id),
             Matter::Dispute(task) => Self::end_dispute_phase(task),
             Matter::Results(task) => Self::end_results_phase(task),
+            Matter::Service(lease) => Self::end_service_phase(lease),
         }
     }
 
@@ -183,6 +188,7 @@ impl<T: Config> Pallet<T> {
             Matter::Challenge(id) => Self::draw_for_challenge(id),
             Matter::Dispute(task) => Self::draw_for_dispute(task),
             Matter::Results(task) => Self::draw_audit(task),
+            Matter::Service(lease) => Self::draw_for_service(lease),
         }
     }
 

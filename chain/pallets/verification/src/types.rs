@@ -74,6 +74,17 @@ pub struct Params {
     pub audit_min_ppm: u32,
     /// The slash of a host whose audited result is wrong, in deposits of its lease; at most its bond. At least 1.
     pub audit_slash_deposits: u16,
+    /// The fee of a committee of a service check; the opener holds or spends it twice. A verifier that opened a check
+    /// gets it from the bond of the host if two committees confirm that the host failed.
+    pub service_fee: Balance,
+    /// The most that the treasury pays for the checks of a lease, in parts per million of the fees that the treasury got
+    /// for the lease; at most 1,000,000.
+    pub service_share_ppm: u32,
+    /// The time before the opening of a check that the votes are about. With the periods of two committees at most
+    /// `held_back_ms` of billing, or a host is paid for time in which it served nothing.
+    pub service_window_ms: u64,
+    /// The least time between two checks of a lease that verifiers open, and that its tenant opens.
+    pub service_rest_ms: u64,
 }
 
 impl Default for Params {
@@ -113,6 +124,10 @@ impl Default for Params {
             audit_min_ppm: 50_000,
             // A lie does not pay where one result in 1 + 19 is audited.
             audit_slash_deposits: 19,
+            service_fee: GTY / 10,
+            service_share_ppm: 500_000,
+            service_window_ms: HOUR / 2,
+            service_rest_ms: 6 * HOUR,
         }
     }
 }
@@ -149,6 +164,8 @@ pub enum ParamsError {
     RewardsTooHigh,
     /// The least probability of an audit is none, or more than certain.
     AuditProbabilityInvalid,
+    /// Checks of a lease could cost the treasury more than the lease brings in.
+    ServiceShareTooHigh,
 }
 
 /// The most of a slash that goes to tenants and hosts, in parts per million.
@@ -193,6 +210,8 @@ impl Params {
             self.dispute_reveal_ms,
             self.appeal_ms,
             self.miss_period_ms,
+            self.service_window_ms,
+            self.service_rest_ms,
         ];
         if !periods.into_iter().all(|period| (1..=MAX_PERIOD_MS).contains(&period)) {
             return Err(ParamsError::PeriodInvalid);
@@ -214,6 +233,9 @@ impl Params {
         }
         if !(1..=1_000_000).contains(&self.audit_min_ppm) {
             return Err(ParamsError::AuditProbabilityInvalid);
+        }
+        if self.service_share_ppm > 1_000_000 {
+            return Err(ParamsError::ServiceShareTooHigh);
         }
         Ok(())
     }
@@ -260,6 +282,8 @@ mod tests {
         assert_eq!(with(|params| params.audit_slash_deposits = 0), Err(ParamsError::ResultSlashZero));
         assert_eq!(with(|params| params.audit_min_ppm = 0), Err(ParamsError::AuditProbabilityInvalid));
         assert_eq!(with(|params| params.audit_min_ppm = 1_000_001), Err(ParamsError::AuditProbabilityInvalid));
+        assert_eq!(with(|params| params.service_share_ppm = 1_000_001), Err(ParamsError::ServiceShareTooHigh));
+        assert_eq!(with(|params| params.service_window_ms = 0), Err(ParamsError::PeriodInvalid));
         assert_eq!(with(|params| params.slash_to_tenant_ppm = 250_001), Err(ParamsError::RewardsTooHigh));
         assert_eq!(with(|params| params.slash_to_hosts_ppm = u32::MAX), Err(ParamsError::RewardsTooHigh));
     }

@@ -41,16 +41,20 @@ pub enum Matter {
     Dispute(TaskId),
     /// The replicated results of this task.
     Results(TaskId),
+    /// The service check of this lease.
+    Service(LeaseId),
 }
 
 /// An answer to the question of a matter. For a challenge: is the device what its provider says? For a dispute: is
-/// the complaint right?
+/// the complaint right? For a service check: did the host serve the pod?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Vote {
     /// Yes.
     Yes,
     /// No.
     No,
+    /// For a service check only: the host relayed connections and signed that the pod refused them.
+    PodRefused,
 }
 
 /// The status of a verifier.
@@ -96,7 +100,7 @@ pub enum LeaveReason {
 pub enum PenaltyReason {
     /// It did not commit a vote, or did not reveal it.
     Absent,
-    /// It voted against the majority.
+    /// It voted against the majority, or opened a check of a service that the majority had seen served.
     Minority,
 }
 
@@ -230,6 +234,67 @@ pub enum ChallengeOutcome {
     HardwareChanged,
     /// The host did not answer in time. It is punished only if it misses another challenge soon.
     Missed,
+}
+
+/// The phase of a service check. Changes only along `verification_tables::SERVICE_TRANSITIONS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum ServicePhase {
+    /// Waits for its seed.
+    Waiting,
+    /// The committee commits its votes.
+    Committing,
+    /// The committee reveals its votes.
+    Revealing,
+    /// Decided. The chain stores no record of it.
+    Closed,
+}
+
+/// A check whether a host served the pod of a lease.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct ServiceRecord {
+    /// The host.
+    pub host: HostId,
+    /// Who owns it.
+    pub provider: AccountId,
+    /// Who pays for the lease.
+    pub tenant: AccountId,
+    /// Who opened it.
+    pub opener: AccountId,
+    /// Who pays the committees: the tenant that opened it, or the treasury.
+    pub payer: AccountId,
+    /// Coins of the payer held for the committees.
+    pub fee: Balance,
+    /// Coins of the payer that committees were paid.
+    pub paid: Balance,
+    /// Where it stands.
+    pub phase: ServicePhase,
+    /// The last moment of this phase; 0 while it waits for its seed.
+    pub until: Moment,
+    /// The beginning of the time that the votes are about.
+    pub since: Moment,
+    /// When it was opened: the end of that time.
+    pub opened_at: Moment,
+    /// The verdict against the host that the present committee is to confirm.
+    pub verdict: Option<Vote>,
+    /// The committee and its votes.
+    pub ballot: Ballot,
+}
+
+/// The outcome of a service check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum ServiceOutcome {
+    /// The host served the pod.
+    Served,
+    /// Two committees found that the host failed. The lease has ended.
+    NotServed,
+    /// Two committees found that the pod was not served, and not both that the host failed. The lease has ended.
+    PodRefused,
+    /// A committee came to no verdict, or one found against the host and the next did not.
+    NoVerdict,
+    /// There were not enough verifiers for a committee.
+    TooFewVerifiers,
+    /// The lease ended meanwhile.
+    Overtaken,
 }
 
 /// The phase of replicated results. Changes only along `verification_tables::RESULTS_TRANSITIONS`.
@@ -435,9 +500,9 @@ pub enum Queue {
     Seed,
     /// Challenges that wait for an answer.
     Answer,
-    /// Challenges that wait for commitments.
+    /// Challenges and service checks that wait for commitments.
     ChallengeCommit,
-    /// Challenges that wait for votes.
+    /// Challenges and service checks that wait for votes.
     ChallengeReveal,
     /// Disputes that wait for evidence.
     Hearing,
@@ -495,6 +560,18 @@ impl ChallengePhase {
         match self {
             Self::Waiting => Some(Queue::Seed),
             Self::Answering => Some(Queue::Answer),
+            Self::Committing => Some(Queue::ChallengeCommit),
+            Self::Revealing => Some(Queue::ChallengeReveal),
+            Self::Closed => None,
+        }
+    }
+}
+
+impl ServicePhase {
+    /// The queue in which a service check of this phase waits: for as long as a challenge.
+    pub const fn queue(self) -> Option<Queue> {
+        match self {
+            Self::Waiting => Some(Queue::Seed),
             Self::Committing => Some(Queue::ChallengeCommit),
             Self::Revealing => Some(Queue::ChallengeReveal),
             Self::Closed => None,

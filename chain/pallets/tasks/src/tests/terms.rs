@@ -130,7 +130,7 @@ fn a_late_start_is_credited_when_the_tenant_ends_the_lease() {
         assert_ok!(Tasks::report_started(host_origin(10), lease));
         work(HOUR / 2);
         task_events();
-        assert_ok!(Tasks::stop(signed(TENANT), task));
+        assert_ok!(Tasks::end(signed(TENANT), task));
         assert_eq!(credits(), [(price(15_000), 0)]);
         assert_eq!(escrow(lease).accrued, price(HOUR / 2) - price(15_000));
     });
@@ -142,7 +142,7 @@ fn a_lease_that_keeps_its_terms_is_paid_in_full() {
         let (task, lease) = running_with_terms();
         work(HOUR / 2);
         task_events();
-        assert_ok!(Tasks::stop(signed(TENANT), task));
+        assert_ok!(Tasks::end(signed(TENANT), task));
         assert_eq!((credits(), escrow(lease).accrued), (vec![], price(HOUR / 2)));
     });
 }

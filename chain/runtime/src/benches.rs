@@ -20,6 +20,10 @@ impl pallet_gantry_verification::BenchmarkHelper for BenchmarkSetup {
         tasks::create_reported_job::<Runtime>()
     }
 
+    fn running_service(ms: u64) -> LeaseId {
+        tasks::create_paid_service::<Runtime>(ms)
+    }
+
     fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>) {
         tasks::create_compared_job::<Runtime>()
     }

@@ -275,6 +275,9 @@ fn verification(pace: Pace) -> pallet_gantry_verification::Params {
         min_verifiers: if pace == Pace::Production { production.min_verifiers } else { 7 },
         challenge_commit_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_commit_ms },
         challenge_reveal_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_reveal_ms },
+        // With two committees a day at most, and in tests a minute: what billing keeps unpaid.
+        service_window_ms: scaled(production.service_window_ms).max(10 * SECOND),
+        service_rest_ms: scaled(production.service_rest_ms),
         result_commit_ms: if pace == Pace::Test { MINUTE } else { scaled(production.result_commit_ms) },
         result_reveal_ms: if pace == Pace::Test { 20 * SECOND } else { production.result_reveal_ms },
         hearing_ms: scaled(production.hearing_ms),

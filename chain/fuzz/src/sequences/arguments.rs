@@ -214,6 +214,7 @@ fn ballot(matter: Matter) -> Option<Ballot> {
     match matter {
         Matter::Challenge(id) => Challenges::<Runtime>::get(id).map(|record| record.ballot),
         Matter::Dispute(task) => Disputes::<Runtime>::get(task).map(|record| record.ballot),
+        Matter::Service(lease) => Services::<Runtime>::get(lease).map(|record| record.ballot),
         Matter::Results(_) => None,
     }
 }
@@ -225,6 +226,9 @@ fn is_voted_on(matter: Matter, reveals: bool) -> bool {
         }),
         Matter::Dispute(task) => Disputes::<Runtime>::get(task).is_some_and(|record| {
             record.phase == if reveals { DisputePhase::Revealing } else { DisputePhase::Committing }
+        }),
+        Matter::Service(lease) => Services::<Runtime>::get(lease).is_some_and(|record| {
+            record.phase == if reveals { ServicePhase::Revealing } else { ServicePhase::Committing }
         }),
         Matter::Results(_) => false,
     }
@@ -251,6 +255,7 @@ pub fn voting(choices: &mut Choices, reveals: bool) -> Voting {
     let vote = match (matter, yes) {
         // Members whose number is divisible by 4 vote against the others, so that there are minorities.
         (_, 128..) if AsRef::<[u8]>::as_ref(&who)[0].is_multiple_of(4) => Vote::No,
+        (Matter::Service(_), byte) if byte % 3 == 0 => Vote::PodRefused,
         (_, byte) if byte % 2 == 0 => Vote::Yes,
         _ => Vote::No,
     };
@@ -263,7 +268,7 @@ pub fn committed_vote(voting: &Voting) -> Vote {
     let Some(Ballot { round, seats, .. }) = ballot(voting.matter) else { return voting.vote };
     let bound = seats.iter().find(|seat| seat.who == voting.who).and_then(|seat| seat.commitment);
     let is_bound = |vote: &Vote| Some(vote_commitment(voting.matter, round, *vote, &SALT, &voting.who)) == bound;
-    [Vote::Yes, Vote::No].into_iter().find(is_bound).unwrap_or(voting.vote)
+    [Vote::Yes, Vote::No, Vote::PodRefused].into_iter().find(is_bound).unwrap_or(voting.vote)
 }
 
 /// The result that a replica's host committed to.

@@ -161,11 +161,14 @@ pub fn is_live(state: &LeaseState) -> bool {
 pub fn matters() -> Vec<Matter> {
     let mut challenges: Vec<_> = Challenges::<Runtime>::iter_keys().collect();
     let mut disputes: Vec<_> = Disputes::<Runtime>::iter_keys().collect();
+    let mut services: Vec<_> = Services::<Runtime>::iter_keys().collect();
     let mut results: Vec<_> = Results::<Runtime>::iter_keys().collect();
+    services.sort();
     challenges.sort();
     disputes.sort();
     results.sort();
     let challenges = challenges.into_iter().map(Matter::Challenge);
     let disputes = disputes.into_iter().map(Matter::Dispute);
-    challenges.chain(disputes).chain(results.into_iter().map(Matter::Results)).collect()
+    let services = services.into_iter().map(Matter::Service);
+    challenges.chain(disputes).chain(services).chain(results.into_iter().map(Matter::Results)).collect()
 }

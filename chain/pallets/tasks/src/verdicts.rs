@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     lease_id, lease_parts, rate, AccountId, Balance, Conduct, EndReason, Escrow, FailReason, HostId, Lease, LeaseId,
-    LeaseState, PodResult, TaskId, TaskState, TenantConduct, Vote, MAX_PODS,
+    LeaseState, PodResult, RequeueReason, ServiceChecks, TaskId, TaskKind, TaskRecord, TaskState, TenantConduct, Vote,
+    MAX_PODS,
 };
 
 use crate::{
@@ -95,6 +96,44 @@ impl<T: Config> Pallet<T> {
         }
         Self::deposit_event(Event::DisputeResolved { task, upheld, bills, state });
         Ok(())
+    }
+
+    /// Returns a lease that its host must serve, with the provider and the tenant. None unless it is the active lease of a
+    /// service or rental on the host of another account than the tenant.
+    pub fn served_lease(lease: LeaseId) -> Option<(Lease, AccountId, AccountId)> {
+        let mut changes = TaskChanges::<T>::new();
+        let (loaded, position) = changes.load_lease(lease).ok()?;
+        let lease_record = &loaded.record.leases[position];
+        let is_served = lease_record.state == LeaseState::Active && loaded.spec().kind != TaskKind::Job;
+        let provider = changes.host(&lease_record.host).ok()?.record.provider.clone();
+        let tenant = loaded.record.tenant.clone();
+        (is_served && provider != tenant).then(|| (lease_record.clone(), provider, tenant))
+    }
+
+    /// Stores the service checks of a lease. Fails if there is no such lease.
+    pub fn set_checks(lease: LeaseId, checks: ServiceChecks) -> DispatchResult {
+        let mut changes = TaskChanges::<T>::new();
+        let (mut loaded, position) = changes.load_lease(lease)?;
+        loaded.record.leases[position].checks = Some(checks);
+        changes.store(loaded);
+        changes.commit()
+    }
+
+    /// Ends a lease whose pod was not served. Fails unless it is the active lease of a service or rental.
+    ///
+    /// The host is not paid for the last `held_back_ms`. If the pod refused connections, nobody knows whose fault it is:
+    /// the tenant pays that time to the treasury, so that neither side gains by such an end.
+    pub fn end_unserved(lease: LeaseId, pod_refused: bool) -> DispatchResult {
+        let mut changes = TaskChanges::<T>::new();
+        let (mut loaded, position) = changes.load_lease(lease)?;
+        ensure!(loaded.spec().kind != TaskKind::Job, Error::<T>::LeaseNotActive);
+        ensure!(loaded.record.leases[position].state == LeaseState::Active, Error::<T>::LeaseNotActive);
+        if pod_refused {
+            changes.charge_withheld(&mut loaded, position)?;
+        }
+        let reason = if pod_refused { RequeueReason::PodRefused } else { RequeueReason::NotServed };
+        changes.fail_pod(loaded, position, reason);
+        changes.commit()
     }
 
     /// Returns how many replicas a task wants. None if its results are not compared, or it does not run.
@@ -340,6 +379,22 @@ fn charge_audit(loaded: &mut LoadedTask, right: &[usize]) {
 }
 
 impl<T: Config> TaskChanges<T> {
+    /// Charges the tenant of a running lease, in favour of the treasury, for the last `held_back_ms`, which the host is
+    /// not paid for.
+    fn charge_withheld(&mut self, loaded: &mut LoadedTask, position: usize) -> DispatchResult {
+        let downtime_ms = self.downtime_of(&loaded.record.leases[position].host)?;
+        let (now, held_back_ms) = (self.now, self.billing.held_back_ms);
+        let TaskRecord { leases, tenant, .. } = &mut loaded.record;
+        let lease = &mut leases[position];
+        let until = lease.billed_to(now);
+        let paid_for = lease.escrow.owed_pro_rata(until.saturating_sub(held_back_ms), downtime_ms);
+        let withheld = lease.escrow.owed_pro_rata(until, downtime_ms).saturating_sub(paid_for);
+        let paid = self.ledger.pay(tenant, &billing::Pallet::<T>::treasury(), withheld);
+        lease.escrow.charge(paid);
+        lease.checks.get_or_insert_default().pod_refused = true;
+        Ok(())
+    }
+
     /// Forfeits the unpaid amount of a lease that has ended, and stores the reason.
     fn forfeit(&mut self, loaded: &mut LoadedTask, position: usize, reason: EndReason) {
         let lease = &mut loaded.record.leases[position];

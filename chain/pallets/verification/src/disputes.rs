@@ -81,7 +81,7 @@ impl<T: Config> Pallet<T> {
         let (loses, side) = match record.verdict {
             Some(Vote::Yes) => (record.providers.contains(&who), Vote::No),
             Some(Vote::No) => (who == record.opener || who == record.tenant, Vote::Yes),
-            None => return Err(Error::<T>::NotAppealable.into()),
+            Some(Vote::PodRefused) | None => return Err(Error::<T>::NotAppealable.into()),
         };
         ensure!(loses, Error::<T>::NotLosingSide);
         let last = record.stakes.last().ok_or(Error::<T>::NotAppealable)?;
@@ -266,7 +266,7 @@ impl<T: Config> Pallet<T> {
         let outcome = match record.verdict {
             Some(Vote::Yes) => DisputeOutcome::Upheld,
             Some(Vote::No) => DisputeOutcome::Rejected,
-            None => DisputeOutcome::NoVerdict,
+            Some(Vote::PodRefused) | None => DisputeOutcome::NoVerdict,
         };
         Self::deposit_event(Event::DisputeClosed { task, outcome });
         Ok(())

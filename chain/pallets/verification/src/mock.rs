@@ -91,6 +91,11 @@ pub const LEASE_FEE: Balance = GTY / 50;
 pub const SLASH_DEPOSITS: u16 = 3;
 pub const AUDIT_SLASH_DEPOSITS: u16 = 19;
 pub const AUDITED_FIRST: u32 = 4;
+/// The fee of a committee of a service check. It can be divided by two and three.
+pub const SERVICE_FEE: Balance = 6 * GTY;
+pub const WINDOW: u64 = 10_000;
+/// The lease of a running service of [`TENANT`] on [`HOST`].
+pub const SERVED: LeaseId = 50_000;
 
 pub const PROVIDER: u8 = 1;
 pub const OTHER_PROVIDER: u8 = 2;
@@ -186,6 +191,7 @@ pub fn ballot(matter: Matter) -> Ballot {
     match matter {
         Matter::Challenge(id) => crate::Challenges::<Test>::get(id).expect("it is open").ballot,
         Matter::Dispute(task) => crate::Disputes::<Test>::get(task).expect("it is open").ballot,
+        Matter::Service(lease) => crate::Services::<Test>::get(lease).expect("it is open").ballot,
         Matter::Results(_) => panic!("nobody votes on results"),
     }
 }
@@ -215,6 +221,23 @@ pub fn vote(matter: Matter, members: &[AccountId], votes: &[Option<Vote>]) {
     for (who, vote) in &votes {
         assert_ok!(reveal(matter, who, *vote));
     }
+}
+
+/// A check of [`SERVED`] by `opener`, which has its committee. Returns that.
+pub fn service_check(opener: u8) -> (Matter, Vec<AccountId>) {
+    assert_ok!(Verification::open_service_check(signed(opener), SERVED));
+    blocks(2);
+    let matter = Matter::Service(SERVED);
+    (matter, members(matter))
+}
+
+/// The outcome of the service check that was closed last.
+pub fn service_outcome() -> ServiceOutcome {
+    let closed = events().into_iter().rev().find_map(|event| match event {
+        Event::ServiceCheckClosed { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    closed.expect("a check was closed")
 }
 
 /// The outcome of the challenge that was closed last.
@@ -269,6 +292,10 @@ pub fn params() -> Params {
         audit_valid_results: AUDITED_FIRST,
         audit_min_ppm: 50_000,
         audit_slash_deposits: AUDIT_SLASH_DEPOSITS,
+        service_fee: SERVICE_FEE,
+        service_share_ppm: 500_000,
+        service_window_ms: WINDOW,
+        service_rest_ms: REST,
     }
 }
 

@@ -3,14 +3,14 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 use frame_support::{ensure, traits::fungible::InspectHold};
 use gantry_primitives::{
-    AccountId, AuditState, Balance, Ballot, ChallengePhase, DisputePhase, Matter, Queue, ResultsPhase, VerifierStatus,
-    MAX_APPEALS,
+    AccountId, AuditState, Balance, Ballot, ChallengePhase, DisputePhase, Matter, Queue, ResultsPhase, ServicePhase,
+    VerifierStatus, Vote, MAX_APPEALS,
 };
 use sp_runtime::TryRuntimeError;
 
 use crate::{
-    ByHost, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason, NextChallengeId, Pallet, Queued, Results,
-    Retries, RetryEnds, VerifierList, Verifiers,
+    services::service_parties, ByHost, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason, NextChallengeId,
+    Pallet, Queued, Results, Retries, RetryEnds, Services, VerifierList, Verifiers,
 };
 
 type Sums = BTreeMap<AccountId, Balance>;
@@ -27,6 +27,7 @@ impl<T: Config> Pallet<T> {
         ensure!(CurrentParams::<T>::get().check().is_ok(), "VERIFY-11: the parameters are sound");
         let mut duties: BTreeMap<AccountId, u32> = BTreeMap::new();
         Self::check_challenges(&mut duties)?;
+        Self::check_services(&mut duties)?;
         Self::check_disputes(&mut duties)?;
         Self::check_results()?;
         Self::check_verifiers(&duties)?;
@@ -79,6 +80,36 @@ impl<T: Config> Pallet<T> {
             ensure!(exists, "VERIFY-5: a host has one open challenge, or none, and the index knows it");
         }
         Self::check_held(&fees, HoldReason::ChallengeFee)
+    }
+
+    fn check_services(duties: &mut BTreeMap<AccountId, u32>) -> Result<(), TryRuntimeError> {
+        let mut fees = Sums::new();
+        for (_, record) in Services::<T>::iter() {
+            add(&mut fees, &record.payer, record.fee)?;
+            ensure!(
+                record.payer == record.opener || record.payer == T::Treasury::get(),
+                "VERIFY-13: a service check is paid by the tenant that opened it, or by the treasury"
+            );
+            ensure!(
+                record.payer != record.opener || record.opener == record.tenant,
+                "VERIFY-13: a service check is paid by the tenant that opened it, or by the treasury"
+            );
+            if record.payer != record.opener {
+                let kept = duties.entry(record.opener.clone()).or_default();
+                *kept = kept.saturating_add(1);
+            }
+            let is_seated = record.phase != ServicePhase::Waiting;
+            let reveals = record.phase == ServicePhase::Revealing;
+            let parties = service_parties(&record);
+            let parties: Vec<&AccountId> = parties.iter().collect();
+            Self::check_ballot(&record.ballot, is_seated, is_seated, reveals, &parties, duties)?;
+            ensure!(
+                record.verdict != Some(Vote::Yes) && (record.verdict.is_none() || is_seated),
+                "VERIFY-14: a committee confirms only a verdict against the host"
+            );
+            ensure!(record.phase != ServicePhase::Closed, "VERIFY-6: the chain keeps no closed matter");
+        }
+        Self::check_held(&fees, HoldReason::ServiceFee)
     }
 
     fn check_disputes(duties: &mut BTreeMap<AccountId, u32>) -> Result<(), TryRuntimeError> {
@@ -194,7 +225,8 @@ impl<T: Config> Pallet<T> {
         let challenges = Challenges::<T>::iter_keys().map(Matter::Challenge);
         let disputes = Disputes::<T>::iter_keys().map(Matter::Dispute);
         let results = Results::<T>::iter_keys().map(Matter::Results);
-        for matter in challenges.chain(disputes).chain(results) {
+        let services = Services::<T>::iter_keys().map(Matter::Service);
+        for matter in challenges.chain(disputes).chain(results).chain(services) {
             let (queue, _) = Self::queue_and_deadline(matter)?;
             ensure!(queued.contains(&(queue, matter)), "VERIFY-10: every open matter waits in the queue of its phase");
         }

@@ -132,6 +132,7 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                     VerificationCall::open_dispute { .. }
                         | VerificationCall::add_evidence { .. }
                         | VerificationCall::appeal { .. }
+                        | VerificationCall::open_service_check { .. }
                 ) | RuntimeCall::Agreements(
                     AgreementsCall::propose { .. }
                         | AgreementsCall::counter { .. }

@@ -8,7 +8,7 @@ use frame_support::{
 };
 use gantry_primitives::{
     faults::Fault, lease_parts, score::FEE_UNIT, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, Lease, LeaseId,
-    LeaseState, Misconduct, PodResult, SuspendReason, TaskId, Vote, MILLI_PER_DEVICE,
+    LeaseState, Misconduct, PodResult, ServiceChecks, SuspendReason, TaskId, Vote, MILLI_PER_DEVICE,
 };
 use pallet_gantry_hosts::Pallet as Hosts;
 use pallet_gantry_reputation::Pallet as Reputation;
@@ -163,6 +163,26 @@ impl ports::Tasks for NetworkTasks {
                 && known.devices.contains(&device)
         };
         record.tenant == *tenant && record.leases.iter().any(holds)
+    }
+
+    fn served_lease(lease: LeaseId) -> Option<ports::ServedLease> {
+        let (lease, provider, tenant) = Tasks::<Runtime>::served_lease(lease)?;
+        Some(ports::ServedLease {
+            provider,
+            tenant,
+            started_at: lease.started_at?,
+            treasury_fees: lease.escrow.treasury_fee(),
+            checks: lease.checks.unwrap_or_default(),
+            host: lease.host,
+        })
+    }
+
+    fn set_checks(lease: LeaseId, checks: ServiceChecks) {
+        do_or_defensive(|| Tasks::<Runtime>::set_checks(lease, checks));
+    }
+
+    fn end_unserved(lease: LeaseId, pod_refused: bool) {
+        do_or_defensive(|| Tasks::<Runtime>::end_unserved(lease, pod_refused));
     }
 
     fn replicas_of(task: TaskId) -> Option<u8> {

@@ -62,6 +62,11 @@ actions! {
         let not_after = choices.usually(Moment::MAX, |_| now().saturating_sub(1));
         call(VerificationCall::answer { challenge, digest: [1; 32], not_after }, origin)
     };
+    "Verification.open_service_check" 40 |choices| {
+        let served = long_lease(choices, is_active);
+        let opener = if choices.byte() < 128 { served.tenant } else { account(VERIFIERS.start + 8) };
+        call(VerificationCall::open_service_check { lease: served.id }, by(choices, opener))
+    };
     "Verification.commit_vote" 120 |choices| {
         let voting = voting(choices, false);
         let origin = by(choices, voting.who);
@@ -134,6 +139,8 @@ actions! {
         params.challenge_fee = choices.pick(&[GTY, 0, 1]);
         params.replica_slash_deposits = choices.pick(&[3, 1, 1_000, 0]);
         params.slash_to_tenant_ppm = choices.pick(&[250_000, 0, 500_000]);
+        params.service_fee = choices.pick(&[GTY / 10, 0, 1, GTY]);
+        params.service_share_ppm = choices.pick(&[500_000, 0, 1_000_000, 1_000_001]);
         call(VerificationCall::set_params { params }, admin(choices))
     };
 }

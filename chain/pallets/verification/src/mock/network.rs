@@ -6,8 +6,8 @@ use sp_runtime::DispatchError;
 use std::collections::BTreeMap;
 
 use super::{
-    account, bytes, Balances, RuntimeOrigin, DEPOSIT, GTY, HOST, LEASE_FEE, OTHER_PROVIDER, PROVIDER, TASK, TENANT,
-    TREASURY,
+    account, bytes, Balances, RuntimeOrigin, DEPOSIT, GTY, HOST, LEASE_FEE, OTHER_PROVIDER, PROVIDER, SERVED,
+    SERVICE_FEE, TASK, TENANT, TREASURY,
 };
 
 parameter_types! {
@@ -20,6 +20,10 @@ parameter_types! {
 pub struct MockNetworkState {
     pub hosts: BTreeMap<HostId, MockHost>,
     pub tasks: BTreeMap<TaskId, MockTask>,
+    /// The leases of running services.
+    pub services: BTreeMap<LeaseId, MockService>,
+    /// The services that were ended, and whether their pods refused connections.
+    pub unserved: Vec<(LeaseId, bool)>,
     /// Whether `resolve` fails, as a bug would make it.
     pub broken: bool,
 }
@@ -39,6 +43,14 @@ pub struct MockHost {
     pub bond: Balance,
     pub generation: u32,
     pub punished: Vec<(Misconduct, u64)>,
+}
+
+#[derive(Clone, codec::Encode, codec::Decode)]
+pub struct MockService {
+    pub host: HostId,
+    pub started_at: Moment,
+    pub treasury_fees: Balance,
+    pub checks: ServiceChecks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, codec::Encode, codec::Decode)]
@@ -179,6 +191,28 @@ impl crate::Tasks for MockNetwork {
             .hosts
             .get(host)
             .is_some_and(|host| host.leased.get(&device) == Some(&(lease, tenant.clone())))
+    }
+
+    fn served_lease(lease: LeaseId) -> Option<crate::ServedLease> {
+        let network = MockNetwork::get();
+        let MockService { host, started_at, treasury_fees, checks } = network.services.get(&lease)?.clone();
+        let provider = network.hosts.get(&host)?.provider.clone();
+        Some(crate::ServedLease { host, provider, tenant: account(TENANT), started_at, treasury_fees, checks })
+    }
+
+    fn set_checks(lease: LeaseId, checks: ServiceChecks) {
+        network(|network| {
+            if let Some(service) = network.services.get_mut(&lease) {
+                service.checks = checks;
+            }
+        });
+    }
+
+    fn end_unserved(lease: LeaseId, pod_refused: bool) {
+        network(|network| {
+            network.services.remove(&lease).expect("it runs");
+            network.unserved.push((lease, pod_refused));
+        });
     }
 
     fn replicas_of(task: TaskId) -> Option<u8> {
@@ -332,6 +366,18 @@ pub fn host() -> MockHost {
     MockNetwork::get().hosts[&account(HOST)].clone()
 }
 
+/// The service [`SERVED`] runs, and has paid fees for `checks` checks by verifiers.
+pub fn serve(checks: u32) {
+    let treasury_fees = 4 * SERVICE_FEE * Balance::from(checks);
+    let service = MockService { host: account(HOST), started_at: 0, treasury_fees, checks: Default::default() };
+    network(|network| drop(network.services.insert(SERVED, service)));
+}
+
+/// The leases of services that were ended, and whether their pods refused connections.
+pub fn unserved() -> Vec<(LeaseId, bool)> {
+    MockNetwork::get().unserved
+}
+
 /// Changes [`HOST`].
 pub fn change_host(change: impl FnOnce(&mut MockHost)) {
     network(|network| change(network.hosts.get_mut(&account(HOST)).expect("it exists")));
@@ -411,6 +457,11 @@ impl crate::BenchmarkHelper for MockNetwork {
             network.tasks.insert(3, task);
         });
         3
+    }
+
+    fn running_service(_ms: u64) -> LeaseId {
+        serve(100);
+        SERVED
     }
 
     fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>) {

@@ -8,6 +8,7 @@ mod params;
 mod queues;
 mod random_calls;
 mod results;
+mod services;
 mod slashes;
 mod tags;
 mod verifiers;

@@ -12,12 +12,12 @@ use frame_support::{
 };
 use gantry_primitives::{
     commitments::{result_commitment, result_tag, vote_commitment},
-    AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, Moment, ResultsPhase, TaskId,
+    AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, Moment, ResultsPhase, ServicePhase, TaskId,
     VerifierRecord, VerifierStatus, Vote,
 };
 use sp_core::H256;
 
-use crate::{mock::*, Call, Challenges, Disputes, Event, Params, Results, Verifiers};
+use crate::{mock::*, Call, Challenges, Disputes, Event, Params, Results, Services, Verifiers};
 
 /// Runs that are made however slow the machine is. No further one begins after the time that GANTRY_RANDOM_SECONDS
 /// gives, by default 10 seconds.
@@ -39,7 +39,8 @@ fn anybody(rng: &mut SplitMix64) -> AccountId {
 fn matters() -> Vec<Matter> {
     let challenges = Challenges::<Test>::iter_keys().map(Matter::Challenge);
     let disputes = Disputes::<Test>::iter_keys().map(Matter::Dispute);
-    challenges.chain(disputes).chain(Results::<Test>::iter_keys().map(Matter::Results)).collect()
+    let services = Services::<Test>::iter_keys().map(Matter::Service);
+    challenges.chain(disputes).chain(services).chain(Results::<Test>::iter_keys().map(Matter::Results)).collect()
 }
 
 /// A ballot in the wanted half of its vote, as a rule.
@@ -50,6 +51,9 @@ fn votable(rng: &mut SplitMix64, reveals: bool) -> Option<Matter> {
         }),
         Matter::Dispute(task) => Disputes::<Test>::get(task).is_some_and(|record| {
             record.phase == if reveals { DisputePhase::Revealing } else { DisputePhase::Committing }
+        }),
+        Matter::Service(lease) => Services::<Test>::get(lease).is_some_and(|record| {
+            record.phase == if reveals { ServicePhase::Revealing } else { ServicePhase::Committing }
         }),
         Matter::Results(_) => false,
     };
@@ -65,7 +69,11 @@ fn random_vote(rng: &mut SplitMix64, reveals: bool) -> (Call<Test>, AccountId) {
     let member = rng.pick_if_any(&seats).map_or_else(|| anybody(rng), |seat| seat.who);
     let who = if rng.one_in(8) { anybody(rng) } else { member };
     // Members vote alike as a rule, by the number of the matter; some lie about what they committed to.
-    let alike = if number(matter).is_multiple_of(2) { Vote::Yes } else { Vote::No };
+    let alike = match (matter, number(matter) % 3) {
+        (Matter::Service(_), 0) => Vote::PodRefused,
+        (_, number) if number % 2 == 0 => Vote::Yes,
+        _ => Vote::No,
+    };
     let lies = <[u8; 32]>::from(who.clone())[0] % 5 == 0;
     let vote = if lies && alike == Vote::Yes { Vote::No } else { alike };
     let call = match reveals {
@@ -80,7 +88,8 @@ fn random_vote(rng: &mut SplitMix64, reveals: bool) -> (Call<Test>, AccountId) {
 
 fn number(matter: Matter) -> u64 {
     match matter {
-        Matter::Challenge(number) | Matter::Dispute(number) | Matter::Results(number) => number,
+        Matter::Challenge(number) | Matter::Dispute(number) => number,
+        Matter::Results(number) | Matter::Service(number) => number,
     }
 }
 
@@ -127,7 +136,13 @@ fn random_call(rng: &mut SplitMix64) -> (Call<Test>, Option<AccountId>) {
             let leavers: Vec<_> = Verifiers::<Test>::iter().filter_map(leaves).collect();
             (Call::withdraw_verifier_bond {}, rng.pick_if_any(&leavers).or(Some(anyone)))
         }
-        10..=17 => {
+        10..=12 => {
+            let open = MockNetwork::get().services.into_keys().collect::<Vec<_>>();
+            let lease = rng.pick_if_any(&open).unwrap_or(9_999);
+            let opener = if rng.one_in(4) { account(TENANT) } else { judge };
+            (Call::open_service_check { lease }, Some(if rng.one_in(6) { anyone } else { opener }))
+        }
+        13..=17 => {
             let device = rng.below(3) as u8;
             let opener = if rng.one_in(8) { None } else { Some(if rng.one_in(4) { anyone } else { judge }) };
             let leased = MockNetwork::get().hosts[&host].leased.get(&device).cloned();
@@ -217,7 +232,7 @@ fn votes_are_open(rng: &mut SplitMix64) -> bool {
 
 /// What happens outside of this pallet: time, blocks, tasks and hosts.
 fn something_else(rng: &mut SplitMix64) {
-    match rng.below(13) {
+    match rng.below(14) {
         0..=5 => {
             let fresh = Some(H256(sp_io::hashing::blake2_256(&rng.next_u64().to_le_bytes())));
             let slots = [fresh, fresh, fresh, Random::get(), None];
@@ -277,6 +292,16 @@ fn something_else(rng: &mut SplitMix64) {
             }
             host.answers = !rng.one_in(4);
             host.generation += u32::from(rng.one_in(4));
+        }),
+        12 => network(|network| {
+            // A service begins, another ends.
+            let lease = SERVED + rng.below(6);
+            if network.services.remove(&lease).is_none() {
+                let host = account(HOST + rng.below(4) as u8);
+                let treasury_fees = rng.below(20) as u128 * SERVICE_FEE;
+                let service = MockService { host, started_at: START, treasury_fees, checks: Default::default() };
+                network.services.insert(lease, service);
+            }
         }),
         _ => pass(rng.below(BLOCK_MS)),
     }

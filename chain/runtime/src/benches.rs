@@ -20,8 +20,8 @@ impl pallet_gantry_verification::BenchmarkHelper for BenchmarkSetup {
         tasks::create_reported_job::<Runtime>()
     }
 
-    fn running_service(ms: u64) -> LeaseId {
-        tasks::create_paid_service::<Runtime>(ms)
+    fn running_service() -> LeaseId {
+        tasks::create_paid_service::<Runtime>()
     }
 
     fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>) {

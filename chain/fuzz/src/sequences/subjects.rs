@@ -6,7 +6,7 @@ use gantry_primitives::{
 };
 use gantry_runtime::{AccountId, Hosts, Runtime, RuntimeOrigin, Tasks};
 use pallet_gantry_tasks as tasks;
-use pallet_gantry_verification::{Challenges, Disputes, Results};
+use pallet_gantry_verification::{Challenges, Disputes, Results, Services};
 
 use super::{chain::*, choices::Choices};
 

@@ -370,6 +370,16 @@ pub fn create_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>
     (task, leases)
 }
 
+/// The active lease of a service with a standby, which has paid high fees. For pallets above.
+pub fn create_paid_service<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> LeaseId {
+    prepare::<T>();
+    let lease = create_lease_with_standby::<T>(0);
+    Tasks::<T>::mutate(TaskKey::from(lease_parts(lease).0), |record| {
+        record.as_mut().expect("it was just made").leases[0].escrow.fee = 1 << 80;
+    });
+    lease
+}
+
 /// Online hosts of `provider`, the devices of each, and the resources of a pod that uses all of them. For pallets above.
 pub fn create_hosts<T: Config>(provider: &AccountId, count: u32) -> (Vec<HostId>, DeviceIndices, Resources) {
     let create = |number| {

@@ -16,7 +16,7 @@ use gantry_primitives::{
 
 use crate::{
     queues::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, Ends, HoldReason,
-    NextChallengeId, Pallet, Params, Results, Tasks, VerifierList, Verifiers, WeightInfo,
+    NextChallengeId, Pallet, Params, Results, Services, Tasks, VerifierList, Verifiers, WeightInfo,
 };
 
 /// Enough for every bond and stake here.
@@ -122,6 +122,41 @@ fn nearly_judged<T: Config>() -> (TaskId, AccountId) {
     (task, members[6].clone())
 }
 
+/// A service check by a verifier whose first committee found against the host; of the second one, all but the last member
+/// have revealed the same vote. Returns the lease and that member.
+fn nearly_unserved<T: Config>() -> (LeaseId, AccountId) {
+    let verifiers = ready::<T>();
+    let lease = T::BenchmarkHelper::running_service();
+    T::Currency::increase_balance(&T::Treasury::get(), COINS, Precision::Exact).expect("the coins fit");
+    wait::<T>();
+    Pallet::<T>::do_open_service_check(verifiers[0].clone(), lease).expect("it has run and paid");
+    after_seed_delay::<T>();
+    Pallet::<T>::draw_for_service(lease).expect("there are enough verifiers");
+    let matter = Matter::Service(lease);
+    let members = || -> Vec<AccountId> {
+        let ballot = Services::<T>::get(lease).expect("it is open").ballot;
+        ballot.seats.into_iter().map(|seat| seat.who).collect()
+    };
+    let first = members();
+    commit_all::<T>(matter, 0, &first);
+    for who in &first {
+        Pallet::<T>::do_reveal_vote(who.clone(), matter, Vote::No, SALT).expect("it is time");
+    }
+    let second = members();
+    commit_all::<T>(matter, 1, &second);
+    for who in &second[1..] {
+        Pallet::<T>::do_reveal_vote(who.clone(), matter, Vote::No, SALT).expect("it is time");
+    }
+    (lease, second[0].clone())
+}
+
+fn commit_all<T: Config>(matter: Matter, round: u8, members: &[AccountId]) {
+    for who in members {
+        let commitment = commitment(matter, round, Vote::No, who);
+        Pallet::<T>::do_commit_vote(who.clone(), matter, commitment).expect("it is time");
+    }
+}
+
 fn fill(evidence: &mut UpTo<Evidence, MAX_EVIDENCE>, by: &AccountId) {
     while evidence.len() + EVIDENCE_PER_HEARING < MAX_EVIDENCE as usize {
         let one = Evidence { by: by.clone(), digest: [1; 32], level: 9 };
@@ -216,6 +251,29 @@ mod benchmarks {
         #[extrinsic_call]
         _(RawOrigin::Signed(who), host, 0, None);
         assert_eq!(Challenges::<T>::iter().count(), 1);
+    }
+
+    #[benchmark]
+    fn open_service_check() {
+        let who = ready::<T>()[0].clone();
+        let lease = T::BenchmarkHelper::running_service();
+        T::Currency::increase_balance(&T::Treasury::get(), COINS, Precision::Exact).expect("the coins fit");
+        wait::<T>();
+        #[extrinsic_call]
+        _(RawOrigin::Signed(who), lease);
+        assert!(Services::<T>::contains_key(lease));
+    }
+
+    #[benchmark]
+    fn end_service() {
+        let (lease, last) = nearly_unserved::<T>();
+        let matter = Matter::Service(lease);
+        #[block]
+        {
+            Pallet::<T>::do_reveal_vote(last, matter, Vote::No, SALT).expect("it is time");
+        }
+        assert!(!Services::<T>::contains_key(lease));
+        assert!(T::Tasks::served_lease(lease).is_none());
     }
 
     #[benchmark]

@@ -132,9 +132,8 @@ pub trait BenchmarkHelper {
     fn host() -> (HostId, AccountId);
     /// Creates a reported task of `tenant` with 16 leases and an open dispute window.
     fn reported_task(tenant: &AccountId) -> TaskId;
-    /// Creates a running service of a tenant, with its lease, and lets it run for `ms` milliseconds. It has paid fees that
-    /// cover a service check.
-    fn running_service(ms: u64) -> LeaseId;
+    /// Creates the running lease of a service, which has paid fees that cover a service check.
+    fn running_service() -> LeaseId;
     /// Creates a running task with replicas. Returns it with its leases (at least two) and their hosts; all pods run.
     fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>);
     /// Sets the block number, the clock in milliseconds and the randomness of the chain.

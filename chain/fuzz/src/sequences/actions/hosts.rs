@@ -1,6 +1,6 @@
 //! The calls of the hosts pallet.
 
-use gantry_primitives::{HostRecord, HostStatus};
+use gantry_primitives::{HostRecord, HostStatus, SlaTerms};
 use gantry_runtime::{Hosts, Runtime, GTY};
 use pallet_gantry_hosts::{Call, CurrentParams};
 
@@ -52,6 +52,8 @@ actions! {
         ask.storage_gib_per_hour = choices.pick(&[GTY / 50, 0, 3, 4 * GTY]);
         ask.second_ppm = choices.pick(&[1_000_000, 0, 500_000, 10_000_001]);
         ask.hour_ppm = choices.pick(&[1_000_000, 0]);
+        let penalty_ppm = choices.pick(&[500_000, 0, 1, 500_001]);
+        ask.terms = SlaTerms { uptime_ppm: 999_000, start_ms: 1, notice_ms: MINUTE, penalty_ppm };
         call(HostsCall::set_ask { host, ask }, provider)
     };
     "Hosts.drain" 10 |choices| {

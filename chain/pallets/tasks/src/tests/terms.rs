@@ -1,9 +1,9 @@
 //! SLA terms of leases, and what is credited for broken ones.
 
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{Ask, LeaseId, SlaTerms, TaskId};
+use gantry_primitives::{Ask, LeaseId, LeaseState, SlaTerms, TaskId, TaskState};
 
-use crate::{mock::*, Event};
+use crate::{mock::*, Error, Event};
 
 const TERMS: SlaTerms = SlaTerms { uptime_ppm: 990_000, start_ms: 10_000, notice_ms: 2 * NOTICE, penalty_ppm: 500_000 };
 
@@ -153,5 +153,74 @@ fn a_promised_notice_delays_a_reclaim() {
         let (_, lease) = running_with_terms();
         assert_ok!(Leases::reclaim(signed(PROVIDER), lease));
         assert_eq!(self::lease(lease).reclaim_at, Some(Hosts::now() + 2 * NOTICE));
+    });
+}
+
+/// Half of the service's time has been settled, up to what is held back.
+fn settled_half() -> (TaskId, LeaseId) {
+    let (task, lease) = running_with_terms();
+    work(HOUR / 4);
+    assert_ok!(Leases::settle(signed(ANYONE), lease));
+    work(HOUR / 4);
+    task_events();
+    (task, lease)
+}
+
+#[test]
+fn a_host_that_did_not_serve_loses_what_is_held_back_to_the_tenant_and_some_bond() {
+    on_chain(|| {
+        let (task, lease) = settled_half();
+        let bond = host_record(10).bond;
+        assert_ok!(Tasks::end_unserved(lease, false));
+        let owed = price(HOUR / 2 - HELD_BACK);
+        let Some((unpaid, 0)) = credits().pop() else { panic!("the terms are broken") };
+        assert_eq!(unpaid, owed / 2, "downtime and notice together cost the penalty");
+        assert!(host_record(10).bond < bond);
+        assert_eq!((leases_of(task), record(task).failures()), (vec![], 1));
+        assert_eq!(record(task).state, TaskState::Queued);
+        assert_noop!(Tasks::end_unserved(lease, false), Error::<Test>::NoSuchLease);
+    });
+}
+
+#[test]
+fn a_pod_that_refuses_costs_host_and_tenant_what_is_held_back_and_nobody_gains() {
+    on_chain(|| {
+        let (task, lease) = settled_half();
+        let (bond, provider) = (host_record(10).bond, total_balance(&account(PROVIDER)));
+        let (tenant, treasury) = (total_balance(&account(TENANT)), total_balance(&Billing::treasury()));
+        let paid_before = escrow(lease).paid;
+        assert_ok!(Tasks::end_unserved(lease, true));
+        let rest = price(HOUR / 2) - paid_before;
+        assert_eq!(total_balance(&account(TENANT)), tenant - rest, "the tenant pays all of the time");
+        let to_provider = price(HOUR / 2 - HELD_BACK) - paid_before;
+        let fee = to_provider / 10;
+        assert_eq!(total_balance(&account(PROVIDER)), provider + to_provider - fee);
+        assert_eq!(total_balance(&Billing::treasury()), treasury + fee + price(HELD_BACK));
+        assert_eq!((host_record(10).bond, credits()), (bond, vec![]));
+        assert_eq!((record(task).failures(), record(task).state), (0, TaskState::Queued));
+    });
+}
+
+#[test]
+fn a_rental_that_was_not_served_keeps_its_data_and_is_not_paid_for_what_is_held_back() {
+    on_chain(|| {
+        let (task, lease) = rented();
+        work(HOUR / 2);
+        assert_ok!(Tasks::end_unserved(lease, false));
+        assert_eq!(record(task).state, TaskState::Reported);
+        assert!(matches!(self::lease(lease).state, LeaseState::Retained(_)));
+        assert_eq!(escrow(lease).accrued, RATE * u128::from(HOUR / 2 - HELD_BACK) / u128::from(HOUR));
+    });
+}
+
+#[test]
+fn only_active_leases_of_services_and_rentals_are_served() {
+    on_chain(|| {
+        let (_, job) = running();
+        assert_eq!(Tasks::served_lease(job), None);
+        assert_noop!(Tasks::end_unserved(job, true), Error::<Test>::LeaseNotActive);
+        let service = start_on(submit(service(1)), &[10])[0];
+        let (served, provider, tenant) = Tasks::served_lease(service).expect("it runs");
+        assert_eq!((served.host, provider, tenant), (host(10), account(PROVIDER), account(TENANT)));
     });
 }

@@ -459,7 +459,7 @@ impl crate::BenchmarkHelper for MockNetwork {
         3
     }
 
-    fn running_service(_ms: u64) -> LeaseId {
+    fn running_service() -> LeaseId {
         serve(100);
         SERVED
     }

@@ -14,7 +14,7 @@ from typing import Final
 
 from offchain.core.pricing import offers, rate_per_hour
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape, device_class_of
-from offchain.core.values import Capabilities, Capacity, Device, Host, HostStatus, Placement, Resources
+from offchain.core.values import Capabilities, Capacity, Device, Host, HostStatus, Placement, Resources, SlaTerms
 
 
 class Misfit(StrEnum):
@@ -31,6 +31,7 @@ class Misfit(StrEnum):
     LATENCY_TOO_HIGH = "too long a round trip, or none measured"
     CAPABILITY_MISSING = "unable to run what the task needs"
     NOT_SANDBOXED = "without the sandbox for pods that the task asks for"
+    TERMS_TOO_WEAK = "promising less than the terms that the task demands"
     NOT_ENOUGH_CPU = "too little free cpu"
     NOT_ENOUGH_MEMORY = "too little free memory"
     NOT_ENOUGH_DISK = "too little free disk"
@@ -101,7 +102,22 @@ def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
         return Misfit.PROVIDER_NOT_WANTED
     if placement.tiers and host.tier not in placement.tiers:
         return Misfit.TIER_NOT_WANTED
-    return _network_misfit(host, placement) or _capability_misfit(host.capabilities, placement.capabilities)
+    return (
+        _network_misfit(host, placement)
+        or _capability_misfit(host.capabilities, placement.capabilities)
+        or (None if satisfies(host.ask.terms, placement.min_terms) else Misfit.TERMS_TOO_WEAK)
+    )
+
+
+def satisfies(terms: SlaTerms, least: SlaTerms) -> bool:
+    """Return whether `terms` promise at least as much as `least`."""
+    starts = not least.start_ms or 0 < terms.start_ms <= least.start_ms
+    return (
+        starts
+        and terms.uptime_ppm >= least.uptime_ppm
+        and terms.notice_ms >= least.notice_ms
+        and terms.penalty_ppm >= least.penalty_ppm
+    )
 
 
 def _network_misfit(host: Host, placement: Placement) -> Misfit | None:

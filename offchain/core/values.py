@@ -24,6 +24,7 @@ from offchain.schema.chain_types._generated_chain import (
     PodPlacement,
     Preemption,
     Resources,
+    SlaTerms,
     StandbyPlace,
     Survival,
     TaskKind,
@@ -32,6 +33,7 @@ from offchain.schema.chain_types._generated_chain import (
 )
 
 __all__ = [
+    "NO_TERMS",
     "Ask",
     "BillingUnit",
     "Capabilities",
@@ -51,6 +53,7 @@ __all__ = [
     "Preemption",
     "Resources",
     "RetainedData",
+    "SlaTerms",
     "StandbyPlace",
     "Survival",
     "Task",
@@ -59,6 +62,9 @@ __all__ = [
     "Tier",
     "Vendor",
 ]
+
+NO_TERMS: Final = SlaTerms(0, 0, 0, 0)
+"""Terms that promise nothing, or demand nothing."""
 
 UNKNOWN_PPM: Final = 500_000
 """Score of a host without evidence on the chain."""

@@ -22,6 +22,7 @@ from offchain.core.scheduler.pods_by_host import PodsByHost
 from offchain.core.scheduler.queue_definitions import DEFAULT, EQUAL_SHARES
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
+    NO_TERMS,
     Ask,
     BillingUnit,
     Capabilities,
@@ -54,7 +55,7 @@ _HOST: Final = Host(
     total=_CAPACITY,
     free=_CAPACITY,
     devices=(Device(_GPU, 1000, shared_by=None, attested=True, healthy=True),),
-    ask=Ask((), 0, 0, 0, 0, 0, 0, 1, 1, 1),
+    ask=Ask((), 0, 0, 0, 0, 0, 0, 1, 1, 1, NO_TERMS),
     region=b"a",
     tier=Tier.CONSUMER,
     capabilities=_CAPABLE,
@@ -83,6 +84,7 @@ _TASK: Final = Task(
         max_latency_ms=0,
         capabilities=_CAPABLE,
         layout=Layout.ANY,
+        min_terms=NO_TERMS,
     ),
     unit=BillingUnit.SECOND,
     pods_min=1,

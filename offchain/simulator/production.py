@@ -13,6 +13,7 @@ from offchain.core.scheduler.pod_request import PodShape
 from offchain.core.scheduler.queue_definitions import EQUAL_SHARES, QueueTree
 from offchain.core.scheduler.state import SchedulerState
 from offchain.core.values import (
+    NO_TERMS,
     Ask,
     BillingUnit,
     Capabilities,
@@ -55,6 +56,7 @@ _ANYWHERE = Placement(
     max_latency_ms=0,
     capabilities=_DOCKER,
     layout=Layout.ANY,
+    min_terms=NO_TERMS,
 )
 
 
@@ -165,7 +167,7 @@ def host_record(number: int, spec: HostSpec, *, gpu_price_per_hour: int = _GTY, 
         total=capacity,
         free=capacity,
         devices=(Device(model, 1000, shared_by=None, attested=True, healthy=True),) * spec.gpus,
-        ask=Ask((), price, price // 40, price // 200, price // 10_000, 0, 0, _PPM, _PPM, _PPM),
+        ask=Ask((), price, price // 40, price // 200, price // 10_000, 0, 0, _PPM, _PPM, _PPM, NO_TERMS),
         region=region,
         tier=Tier.CONSUMER,
         capabilities=_DOCKER,

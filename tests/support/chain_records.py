@@ -33,8 +33,11 @@ DOCKER = replace(NOTHING, docker=True)
 SANDBOXED = replace(DOCKER, sandboxed=True)
 
 
+NO_TERMS = zeroed(gen.SlaTerms)
+
+
 def ask(**changes: Any) -> gen.Ask:
-    return zeroed(gen.Ask, **{"second_ppm": PPM, "hour_ppm": PPM, "day_ppm": PPM, **changes})
+    return zeroed(gen.Ask, **{"second_ppm": PPM, "hour_ppm": PPM, "day_ppm": PPM, "terms": NO_TERMS, **changes})
 
 
 def device(*, model: bytes = b"A100", vram_mib: int = 40_960, simulated: bool = False, **changes: Any) -> gen.Device:
@@ -43,7 +46,12 @@ def device(*, model: bytes = b"A100", vram_mib: int = 40_960, simulated: bool = 
 
 
 def placement(**changes: Any) -> gen.Placement:
-    anywhere = {"allow_simulated": True, "capabilities": NOTHING, "layout": gen.Layout.ANY}
+    anywhere = {
+        "allow_simulated": True,
+        "capabilities": NOTHING,
+        "layout": gen.Layout.ANY,
+        "min_terms": NO_TERMS,
+    }
     return zeroed(gen.Placement, **{**anywhere, **changes})
 
 

@@ -10,6 +10,7 @@ from offchain.core.feasibility import take
 from offchain.core.scheduler.pod_request import PodRequest
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
+    NO_TERMS,
     Ask,
     BillingUnit,
     Capacity,
@@ -24,6 +25,7 @@ from offchain.core.values import (
     Placement,
     PodPlacement,
     Resources,
+    SlaTerms,
     Task,
     TaskKind,
     TaskState,
@@ -79,6 +81,13 @@ resources = st.builds(
         models=st.lists(MODELS, max_size=2, unique=True).map(tuple),
     ),
 )
+TERMS = st.just(NO_TERMS) | st.builds(
+    SlaTerms,
+    uptime_ppm=st.sampled_from((0, 999_000)),
+    start_ms=st.sampled_from((0, 1_000, 60_000)),
+    notice_ms=st.sampled_from((0, 1)),
+    penalty_ppm=st.sampled_from((0, 100_000)),
+)
 asks = st.builds(
     Ask,
     gpu=st.dictionaries(MODELS, PRICES, max_size=2).map(
@@ -93,6 +102,7 @@ asks = st.builds(
     second_ppm=st.sampled_from((0, 900_000, 1_000_000)),
     hour_ppm=st.just(1_000_000),
     day_ppm=st.just(1_000_000),
+    terms=TERMS,
 )
 tiers = st.sampled_from(Tier)
 placements = st.builds(
@@ -108,6 +118,7 @@ placements = st.builds(
     max_latency_ms=st.sampled_from((0, 0, 50)),
     capabilities=st.sampled_from((NOTHING, NOTHING, DOCKER, SANDBOXED)),
     layout=st.just(Layout.ANY),
+    min_terms=TERMS,
 )
 
 

@@ -9,12 +9,13 @@ import click
 
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES
 from offchain.cli.kit import options
+from offchain.core.values import NO_TERMS
 from offchain.schema.chain_types._generated_chain import Ask, BillingUnit, GpuPrice
 
 GTY = 10**12
 PPM = 10**6
 MAX_MODEL_PRICES = 8
-STANDARD_ASK = Ask((), GTY, GTY // 100, GTY // 500, GTY // 10_000, 0, GTY // 10_000, PPM, PPM, PPM)
+STANDARD_ASK = Ask((), GTY, GTY // 100, GTY // 500, GTY // 10_000, 0, GTY // 10_000, PPM, PPM, PPM, NO_TERMS)
 """Default prices."""
 
 
@@ -99,6 +100,7 @@ class PriceList:
             second_ppm=units[BillingUnit.SECOND],
             hour_ppm=units[BillingUnit.HOUR],
             day_ppm=units[BillingUnit.DAY],
+            terms=old.terms,
         )
 
 

@@ -25,6 +25,7 @@ from offchain.core.scheduler.host_attributes import (
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.jit import compiled
 from offchain.core.scheduler.pod_request import WHOLE_GPU, PodRequest, PodShape
+from offchain.core.values import NO_TERMS
 
 _MILLION = 1e6
 
@@ -186,6 +187,18 @@ def is_sandboxed(request: PodRequest, attributes: HostAttributes) -> Bools | Non
     return (attributes.capabilities & SANDBOXED) != 0 if request.placement.capabilities.sandboxed else None
 
 
+def has_terms(request: PodRequest, attributes: HostAttributes) -> Bools | None:
+    """At least the terms that the task demands."""
+    least = request.placement.min_terms
+    if least == NO_TERMS:
+        return None
+    uptime_ppm, start_ms, notice_ms, penalty_ppm = attributes.price_lists.terms[:, attributes.price_list]
+    fine: Bools = (
+        (uptime_ppm >= least.uptime_ppm) & (notice_ms >= least.notice_ms) & (penalty_ppm >= least.penalty_ppm)
+    )
+    return fine & (start_ms > 0) & (start_ms <= least.start_ms) if least.start_ms else fine
+
+
 ATTRIBUTE_FILTERS: Final[tuple[tuple[Misfit, AttributeFilter], ...]] = (
     (Misfit.DATA_ELSEWHERE, has_data),
     (Misfit.HOST_REFUSED, has_not_refused),
@@ -198,6 +211,7 @@ ATTRIBUTE_FILTERS: Final[tuple[tuple[Misfit, AttributeFilter], ...]] = (
     (Misfit.LATENCY_TOO_HIGH, has_low_latency),
     (Misfit.CAPABILITY_MISSING, has_capabilities),
     (Misfit.NOT_SANDBOXED, is_sandboxed),
+    (Misfit.TERMS_TOO_WEAK, has_terms),
 )
 """Checked before free resources. Each is the chain's rule of the same name (docs/protocol.md)."""
 

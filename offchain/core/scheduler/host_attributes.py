@@ -49,6 +49,8 @@ class PriceLists:
     """[n, list]: base units per hour of the n+1 dearest devices together; infinite if there are fewer."""
     factor: Floats
     """[unit, list]: price of billing by that unit, in millionths of the list price; 0: not offered."""
+    terms: Ints
+    """[4, list]: what the list promises, in the order of :class:`SlaTerms`."""
 
     def __init__(self) -> None:
         self._numbers: dict[_Key, int] = {}
@@ -82,6 +84,7 @@ class PriceLists:
         self.price = np.zeros((room, 3))
         self.cheapest, self.dearest = np.full((MAX_DEVICES, room), np.inf), np.full((MAX_DEVICES, room), np.inf)
         self.factor = np.zeros((len(UNITS), room))
+        self.terms = np.zeros((4, room), dtype=np.int64)
         for key, number in self._numbers.items():
             self._write(number, key)
 
@@ -93,6 +96,8 @@ class PriceLists:
         self.cheapest[: len(each), number] = np.cumsum(each)
         self.dearest[: len(each), number] = np.cumsum(each[::-1])
         self.factor[:, number] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
+        terms = ask.terms
+        self.terms[:, number] = (terms.uptime_ppm, terms.start_ms, terms.notice_ms, terms.penalty_ppm)
 
 
 _FEW = 16

@@ -63,6 +63,7 @@ class Ask:
     second_ppm: int
     hour_ppm: int
     day_ppm: int
+    terms: SlaTerms
 
     @classmethod
     def decode(cls, plain: Any) -> Ask:
@@ -77,6 +78,7 @@ class Ask:
             second_ppm=plain["second_ppm"],
             hour_ppm=plain["hour_ppm"],
             day_ppm=plain["day_ppm"],
+            terms=SlaTerms.decode(plain["terms"]),
         )
 
     def encode(self) -> Any:
@@ -91,6 +93,7 @@ class Ask:
             "second_ppm": self.second_ppm,
             "hour_ppm": self.hour_ppm,
             "day_ppm": self.day_ppm,
+            "terms": self.terms.encode(),
         }
 
     def scale(self) -> bytes:
@@ -105,6 +108,7 @@ class Ask:
             + self.second_ppm.to_bytes(4, "little")
             + self.hour_ppm.to_bytes(4, "little")
             + self.day_ppm.to_bytes(4, "little")
+            + self.terms.scale()
         )
 
 
@@ -1741,6 +1745,7 @@ class Placement:
     max_latency_ms: int
     capabilities: Capabilities
     layout: Layout
+    min_terms: SlaTerms
 
     @classmethod
     def decode(cls, plain: Any) -> Placement:
@@ -1756,6 +1761,7 @@ class Placement:
             max_latency_ms=plain["max_latency_ms"],
             capabilities=Capabilities.decode(plain["capabilities"]),
             layout=Layout.decode(plain["layout"]),
+            min_terms=SlaTerms.decode(plain["min_terms"]),
         )
 
     def encode(self) -> Any:
@@ -1771,6 +1777,7 @@ class Placement:
             "max_latency_ms": self.max_latency_ms,
             "capabilities": self.capabilities.encode(),
             "layout": self.layout.value,
+            "min_terms": self.min_terms.encode(),
         }
 
 
@@ -2269,6 +2276,36 @@ class Sla:
 
     def encode(self) -> Any:
         return {"promised_ms": self.promised_ms, "met_ms": self.met_ms}
+
+
+@dataclass(frozen=True, slots=True)
+class SlaTerms:
+    """gantry_primitives::types::hosts::SlaTerms."""
+
+    uptime_ppm: int
+    start_ms: int
+    notice_ms: int
+    penalty_ppm: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> SlaTerms:
+        return cls(
+            uptime_ppm=plain["uptime_ppm"],
+            start_ms=plain["start_ms"],
+            notice_ms=plain["notice_ms"],
+            penalty_ppm=plain["penalty_ppm"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "uptime_ppm": self.uptime_ppm,
+            "start_ms": self.start_ms,
+            "notice_ms": self.notice_ms,
+            "penalty_ppm": self.penalty_ppm,
+        }
+
+    def scale(self) -> bytes:
+        return compact(self.uptime_ppm) + compact(self.start_ms) + compact(self.notice_ms) + compact(self.penalty_ppm)
 
 
 @dataclass(frozen=True, slots=True)

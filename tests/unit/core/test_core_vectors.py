@@ -15,6 +15,7 @@ from offchain.core.scheduler.cycle_filters import excluded_by_layout
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.pod_request import shape_of
 from offchain.core.values import (
+    NO_TERMS,
     Ask,
     BillingUnit,
     Capabilities,
@@ -25,10 +26,12 @@ from offchain.core.values import (
     Layout,
     Placement,
     Resources,
+    SlaTerms,
     Tier,
     Vendor,
 )
 from offchain.schema.chain_types._generated_chain import GpuPrice
+from tests.support.chain_records import ask as plain_ask
 from tests.support.core_builders import ANYWHERE, gpu, host
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "fit.json").read_text(encoding="utf-8"))
@@ -54,7 +57,7 @@ def device(plain: dict[str, Any]) -> Device:
 
 def ask(plain: dict[str, Any]) -> Ask:
     prices = tuple(GpuPrice(price["model"].encode(), int(price["per_hour"])) for price in plain["gpu"])
-    return Ask(gpu=prices, **{name: int(value) for name, value in plain.items() if name != "gpu"})
+    return Ask(gpu=prices, terms=NO_TERMS, **{name: int(value) for name, value in plain.items() if name != "gpu"})
 
 
 def wanted(plain: dict[str, Any]) -> Placement:
@@ -65,6 +68,7 @@ def wanted(plain: dict[str, Any]) -> Placement:
         tiers=tuple(Tier(tier) for tier in plain["tiers"]),
         capabilities=Capabilities(**plain["capabilities"]),
         layout=Layout.ANY,
+        min_terms=SlaTerms(**plain["min_terms"]),
         **lists,
         **rest,
     )
@@ -110,6 +114,7 @@ def test_placement(case):
         network_mbps_down=plain["network_mbps_down"],
         network_mbps_up=plain["network_mbps_up"],
         latency_ms=plain["latency_ms"],
+        ask=replace(plain_ask(), terms=SlaTerms(**plain["terms"])),
     )
     placement = wanted(CASES["placement_defaults"]["anywhere"] | case["placement"])
     assert name_of(placement_misfit(of, placement)) == case["refused"]

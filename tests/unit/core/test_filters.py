@@ -18,7 +18,7 @@ from offchain.core.scheduler.filters import (
 from offchain.core.scheduler.host_attributes import ALL_LISTS
 from offchain.core.scheduler.hosts import HostTable
 from offchain.core.scheduler.pod_request import PodRequest
-from offchain.core.values import BillingUnit, Host, HostStatus, RetainedData, Tier
+from offchain.core.values import NO_TERMS, BillingUnit, Host, HostStatus, RetainedData, SlaTerms, Tier
 from offchain.schema.chain_types._generated_chain import GpuPrice
 from tests.support.chain_records import NOTHING, ask, placement
 from tests.support.core_builders import GTY, gpu, host, pod, task, wants
@@ -62,6 +62,15 @@ CAPABLE = (
     host("sandboxed", capabilities=replace(NOTHING, docker=True, sandboxed=True)),
 )
 
+TERMS = (
+    host("none"),
+    host("weak", ask=ask(terms=SlaTerms(990_000, 60_000, 0, 100_000))),
+    host("strong", ask=ask(terms=SlaTerms(999_000, 30_000, 86_400_000, 500_000))),
+)
+
+
+def demands(**terms: int) -> dict[str, Any]:
+    return {"min_terms": replace(NO_TERMS, **terms)}
 
 def needs(**capabilities: bool) -> dict[str, Any]:
     return {"capabilities": replace(NOTHING, **capabilities)}
@@ -103,6 +112,14 @@ def needs(**capabilities: bool) -> dict[str, Any]:
         (Misfit.LATENCY_TOO_HIGH, LATENCIES, {"max_latency_ms": 50}, "1 50"),
         (Misfit.LATENCY_TOO_HIGH, LATENCIES, {"max_latency_ms": 65_535}, "1 50 51 65535"),
         (Misfit.LATENCY_TOO_HIGH, LATENCIES, {}, None),
+        (Misfit.TERMS_TOO_WEAK, TERMS, {}, None),
+        (Misfit.TERMS_TOO_WEAK, TERMS, demands(uptime_ppm=990_000), "weak strong"),
+        (Misfit.TERMS_TOO_WEAK, TERMS, demands(uptime_ppm=990_001), "strong"),
+        (Misfit.TERMS_TOO_WEAK, TERMS, demands(start_ms=30_000), "strong"),
+        (Misfit.TERMS_TOO_WEAK, TERMS, demands(start_ms=60_000), "weak strong"),
+        (Misfit.TERMS_TOO_WEAK, TERMS, demands(start_ms=29_999), ""),
+        (Misfit.TERMS_TOO_WEAK, TERMS, demands(notice_ms=1), "strong"),
+        (Misfit.TERMS_TOO_WEAK, TERMS, demands(penalty_ppm=100_000), "weak strong"),
         (Misfit.CAPABILITY_MISSING, CAPABLE, needs(docker=True), "docker both sandboxed"),
         (Misfit.CAPABILITY_MISSING, CAPABLE, needs(docker=True, kvm=True), "both"),
         (Misfit.CAPABILITY_MISSING, CAPABLE, needs(mig=True), "mig"),

@@ -84,6 +84,7 @@ def task_spec(text: bytes) -> dict[str, Any]:
                 "sandboxed": False,
             },
             "layout": "Any",
+            "min_terms": {"uptime_ppm": 0, "start_ms": 0, "notice_ms": 0, "penalty_ppm": 0},
         },
         "data_from": None,
         "spot": False,

@@ -193,9 +193,7 @@ def has_terms(request: PodRequest, attributes: HostAttributes) -> Bools | None:
     if least == NO_TERMS:
         return None
     uptime_ppm, start_ms, notice_ms, penalty_ppm = attributes.price_lists.terms[:, attributes.price_list]
-    fine: Bools = (
-        (uptime_ppm >= least.uptime_ppm) & (notice_ms >= least.notice_ms) & (penalty_ppm >= least.penalty_ppm)
-    )
+    fine: Bools = (uptime_ppm >= least.uptime_ppm) & (notice_ms >= least.notice_ms) & (penalty_ppm >= least.penalty_ppm)
     return fine & (start_ms > 0) & (start_ms <= least.start_ms) if least.start_ms else fine
 
 

@@ -72,6 +72,7 @@ TERMS = (
 def demands(**terms: int) -> dict[str, Any]:
     return {"min_terms": replace(NO_TERMS, **terms)}
 
+
 def needs(**capabilities: bool) -> dict[str, Any]:
     return {"capabilities": replace(NOTHING, **capabilities)}
 

@@ -60,24 +60,24 @@ impl Closed {
     }
 }
 
-/// Random numbers of a seed.
-struct SplitMix64(u32, Vec<u8>);
+/// Random numbers: the bytes of hashes of a counter.
+struct HashRng(u32, Vec<u8>);
 
-impl SplitMix64 {
-    /// A number below `sides`, which is at most 256.
-    fn roll(&mut self, sides: u16) -> u16 {
+impl HashRng {
+    /// A number below `end`, which is at most 256.
+    fn below(&mut self, end: u16) -> u16 {
         let byte = self.1.pop().unwrap_or_else(|| {
             self.0 += 1;
             self.1 = blake2_256(&self.0.to_le_bytes()).to_vec();
             self.1.pop().expect("a hash has bytes")
         });
-        u16::from(byte) % sides
+        u16::from(byte) % end
     }
 
     fn call(&mut self) -> RuntimeCall {
         let dest = MultiAddress::Id(Sr25519Keyring::Bob.to_account_id());
-        match self.roll(6) {
-            0 => frame_system::Call::remark { remark: vec![1; self.roll(200).into()] }.into(),
+        match self.below(6) {
+            0 => frame_system::Call::remark { remark: vec![1; self.below(200).into()] }.into(),
             1 => pallet_balances::Call::transfer_allow_death { dest, value: GTY }.into(),
             2 => pallet_balances::Call::transfer_all { dest, keep_alive: false }.into(),
             // Free for hosts only.
@@ -85,7 +85,7 @@ impl SplitMix64 {
             4 => pallet_timestamp::Call::set { now: 0 }.into(),
             _ => {
                 let mut call: RuntimeCall = frame_system::Call::remark { remark: Vec::new() }.into();
-                for _ in 0..[1, 3, TOO_DEEP][usize::from(self.roll(3))] {
+                for _ in 0..[1, 3, TOO_DEEP][usize::from(self.below(3))] {
                     call = pallet_utility::Call::batch { calls: vec![call] }.into();
                 }
                 call
@@ -97,20 +97,20 @@ impl SplitMix64 {
     fn transaction(&mut self) -> OpaqueExtrinsic {
         // Some have coins, some do not.
         let accounts: Vec<Sr25519Keyring> = Sr25519Keyring::iter().collect();
-        let account = accounts[usize::from(self.roll(accounts.len() as u16))];
-        let tip = [0, 0, 1, GTY, 1 << 100][usize::from(self.roll(5))];
-        let terms = Terms { nonce: [0, 0, 0, 1, 2, 7][usize::from(self.roll(6))], tip, metadata_hashes: None };
+        let account = accounts[usize::from(self.below(accounts.len() as u16))];
+        let tip = [0, 0, 1, GTY, 1 << 100][usize::from(self.below(5))];
+        let terms = Terms { nonce: [0, 0, 0, 1, 2, 7][usize::from(self.below(6))], tip, metadata_hashes: None };
         let call = self.call();
-        let transaction = match self.roll(8) {
+        let transaction = match self.below(8) {
             0 => UncheckedExtrinsic::new_bare(call),
             _ => signed_with(account.to_account_id(), |payload| account.sign(payload).into(), terms, call),
         };
         let mut bytes = transaction.encode();
-        if self.roll(8) == 0 {
-            let place = usize::from(self.roll(100)) % bytes.len();
-            bytes[place] ^= 1 << self.roll(8);
+        if self.below(8) == 0 {
+            let place = usize::from(self.below(100)) % bytes.len();
+            bytes[place] ^= 1 << self.below(8);
         }
-        if self.roll(16) == 0 {
+        if self.below(16) == 0 {
             bytes.truncate(bytes.len() / 2);
         }
         OpaqueExtrinsic::try_from_encoded_extrinsic(&bytes).unwrap_or_else(|_| OpaqueExtrinsic::from_blob(bytes))
@@ -128,11 +128,11 @@ fn transfer_all(account: Sr25519Keyring, nonce: u32) -> OpaqueExtrinsic {
 #[test]
 fn answers_about_random_transactions_are_those_of_single_calls() {
     let closed = Closed::new();
-    let mut rng = SplitMix64(0, Vec::new());
+    let mut rng = HashRng(0, Vec::new());
     let (mut valid, mut invalid, mut undecodable) = (0, 0, 0);
     for round in 0..60 {
         let source = SOURCES[round % SOURCES.len()];
-        let transactions: Vec<_> = closed.call(|| (0..1 + rng.next_u64(20)).map(|_| rng.transaction()).collect());
+        let transactions: Vec<_> = closed.call(|| (0..1 + rng.below(20)).map(|_| rng.transaction()).collect());
         let single: Vec<_> = transactions.iter().map(|transaction| closed.single(source, transaction)).collect();
         assert_eq!(closed.batch(source, &transactions), single, "round {round}: {transactions:?}");
         for answer in single {

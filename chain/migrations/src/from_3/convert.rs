@@ -225,7 +225,7 @@ pub(super) fn results(old: ResultsRecord, task: TaskId) -> now::ResultsRecord {
 
 /// The parameters of verification. A host has at least half as much time again for an answer as it may be absent.
 pub(super) fn verification_params(old: Params, absence_limit_ms: u64) -> verification::Params {
-    let longest = verification::LONGEST_PERIOD_MS;
+    let longest = verification::MAX_PERIOD_MS;
     let answer_ms = absence_limit_ms.saturating_add(absence_limit_ms / 2).min(longest);
     verification::Params {
         verifier_bond: old.verifier_bond,

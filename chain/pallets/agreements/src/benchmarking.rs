@@ -1,8 +1,11 @@
-//! What each call of the agreements pallet costs. Whom the chain knows, and the leases and hosts, come from the runtime.
+//! Benchmarks. The runtime creates the hosts, tasks and leases.
 
 use alloc::{boxed::Box, vec, vec::Vec};
 use frame_benchmarking::v2::*;
-use frame_support::{assert_ok, traits::fungible::Mutate};
+use frame_support::{
+    assert_ok,
+    traits::{fungible::Unbalanced, tokens::Precision},
+};
 use frame_system::RawOrigin;
 use gantry_primitives::{AccountId, Balance, Bytes, Moment};
 
@@ -11,12 +14,9 @@ use crate::{Pallet as Agreements, *};
 const COINS: Balance = 1_000_000_000_000_000_000;
 const HOUR: u64 = 3_600_000;
 
-fn rich<T: Config>(name: &'static str) -> AccountId
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn rich<T: Config>(name: &'static str) -> AccountId {
     let who = account(name, 0, 0);
-    assert_ok!(T::Currency::mint_into(&who, COINS));
+    assert_ok!(T::Currency::increase_balance(&who, COINS, Precision::Exact));
     who
 }
 
@@ -30,10 +30,7 @@ fn terms_from(terms: OfferTerms, now: Moment) -> OfferTerms {
 }
 
 /// An open offer, with its parties, its place and its terms.
-fn create_offer<T: Config>() -> (OfferId, AccountId, AccountId, Place, OfferTerms)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_offer<T: Config>() -> (OfferId, AccountId, AccountId, Place, OfferTerms) {
     let (tenant, provider) = (rich::<T>("tenant"), rich::<T>("provider"));
     let (place, terms) = T::Network::create_place(&provider);
     let now = Agreements::<T>::now();
@@ -43,20 +40,14 @@ where
 }
 
 /// An offer that is accepted.
-fn create_agreement<T: Config>() -> (OfferId, AccountId, OfferTerms)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_agreement<T: Config>() -> (OfferId, AccountId, OfferTerms) {
     let (offer, tenant, provider, place, terms) = create_offer::<T>();
     assert_ok!(Agreements::<T>::do_accept(provider, offer, Some(place)));
     (offer, tenant, terms)
 }
 
 /// An agreement whose lease began.
-fn create_begun_agreement<T: Config>() -> (OfferId, AccountId)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_begun_agreement<T: Config>() -> (OfferId, AccountId) {
     let (offer, tenant, terms) = create_agreement::<T>();
     let (spec, manifest) = T::Network::create_task(&terms);
     assert_ok!(Agreements::<T>::do_begin(tenant.clone(), offer, spec, manifest));
@@ -64,10 +55,7 @@ where
 }
 
 /// A ticket, its tenant and its provider.
-fn create_ticket<T: Config>() -> (TicketId, AccountId, AccountId)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_ticket<T: Config>() -> (TicketId, AccountId, AccountId) {
     let tenant = rich::<T>("tenant");
     let (lease, provider) = T::Network::create_lease(&tenant);
     for _ in 0..MAX_TICKETS_PER_LEASE {
@@ -81,16 +69,13 @@ fn attribute() -> Attribute {
 }
 
 /// As many attestations about a provider as are kept; the first auditor has the first of them.
-fn attestations<T: Config>(count: u32) -> (AccountId, Subject)
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn attestations<T: Config>(count: u32) -> (AccountId, Subject) {
     let subject = Subject::Provider(account("audited", 0, 0));
     let expires_at = Agreements::<T>::now() + HOUR;
     for number in 0..count {
         let auditor: AccountId = account("auditor", number / MAX_ATTESTATIONS_OF_AUDITOR, 0);
         if number % MAX_ATTESTATIONS_OF_AUDITOR == 0 {
-            assert_ok!(T::Currency::mint_into(&auditor, COINS));
+            assert_ok!(T::Currency::increase_balance(&auditor, COINS, Precision::Exact));
             assert_ok!(Agreements::<T>::do_bond_auditor(auditor.clone()));
         }
         let (about, what) = (subject.clone(), attribute());
@@ -100,16 +85,13 @@ where
 }
 
 /// Every kept attestation about a provider; the first is contested.
-fn create_contest<T: Config>()
-where
-    T::Currency: Mutate<AccountId, Balance = Balance>,
-{
+fn create_contest<T: Config>() {
     attestations::<T>(MAX_ATTESTATIONS);
     let who = rich::<T>("contester");
     assert_ok!(Agreements::<T>::do_contest(who, 0, [2; 32]));
 }
 
-#[benchmarks(where T::Currency: Mutate<AccountId, Balance = Balance>)]
+#[benchmarks]
 mod calls {
     use super::*;
 
@@ -167,7 +149,7 @@ mod calls {
     #[benchmark]
     fn conclude() {
         let (offer, tenant) = create_begun_agreement::<T>();
-        T::Network::set_time(Agreements::<T>::now() + LONGEST_PERIOD_MS);
+        T::Network::set_time(Agreements::<T>::now() + MAX_PERIOD_MS);
         #[extrinsic_call]
         _(signed(&tenant), offer);
     }
@@ -216,7 +198,7 @@ mod calls {
         let who = rich::<T>("auditor");
         assert_ok!(Agreements::<T>::do_bond_auditor(who.clone()));
         assert_ok!(Agreements::<T>::do_unbond_auditor(who.clone()));
-        T::Network::set_time(Agreements::<T>::now() + LONGEST_PERIOD_MS + 1);
+        T::Network::set_time(Agreements::<T>::now() + MAX_PERIOD_MS + 1);
         #[extrinsic_call]
         _(signed(&who));
     }

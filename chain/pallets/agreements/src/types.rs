@@ -27,7 +27,7 @@ pub const MAX_ATTESTATIONS_OF_AUDITOR: u32 = 4;
 /// The most attestations about one subject.
 pub const MAX_ATTESTATIONS: u32 = 16;
 /// No period may be longer: 366 days.
-pub const LONGEST_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
+pub const MAX_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
 
 /// A party of an offer or a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
@@ -360,7 +360,7 @@ impl Default for Params {
 /// Why parameters are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamsError {
-    /// A period is zero, or longer than [`LONGEST_PERIOD_MS`].
+    /// A period is zero, or longer than [`MAX_PERIOD_MS`].
     PeriodInvalid,
     /// The least bond, the bond of an auditor or a stake is zero.
     BondOrStakeZero,
@@ -385,7 +385,7 @@ impl Params {
             self.max_attestation_ms,
             self.contest_ms,
         ];
-        if !periods.into_iter().all(|period| (1..=LONGEST_PERIOD_MS).contains(&period)) {
+        if !periods.into_iter().all(|period| (1..=MAX_PERIOD_MS).contains(&period)) {
             return Err(ParamsError::PeriodInvalid);
         }
         if [self.min_bond, self.auditor_bond, self.attestation_stake, self.contest_stake].contains(&0) {

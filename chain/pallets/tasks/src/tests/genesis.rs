@@ -26,6 +26,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
         names,
         [
             "archiveAfterMs",
+            "auditSurchargePpm",
             "checkpointMinMs",
             "depositBase",
             "depositPerByte",

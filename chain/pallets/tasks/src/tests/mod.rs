@@ -17,6 +17,7 @@ mod random_calls;
 mod rating;
 mod rentals;
 mod reports;
+mod reservations;
 mod schedulers;
 mod self_assignment;
 mod services;

@@ -248,6 +248,8 @@ fn a_rental_whose_host_is_lost_ends_and_its_data_is_to_be_kept() {
         assert!(host_record(10).bond < bond, "the host is slashed");
         assert_eq!(record(task).state, TaskState::Reported, "what it costs may be disputed");
         assert!(matches!(lease(lease_id).state, LeaseState::Retained(_)));
+        let attempts: Vec<_> = record(task).attempts.into_iter().map(|known| (known.host, known.refused)).collect();
+        assert_eq!(attempts, [(host(10), false)], "the state of the lease does not contain the reason");
         work(DISPUTE_WINDOW);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert_eq!(escrow(lease_id).paid, RATE / 4, "its silence is not paid");

@@ -4,7 +4,7 @@ use codec::Encode;
 use frame_support::{assert_ok, traits::Hooks};
 use gantry_primitives::{commitments::vote_commitment, Ballot, ChallengeId, ChallengeOutcome, Matter, Vote};
 use gantry_runtime::{AccountId, Runtime, RuntimeEvent, RuntimeOrigin, System, Verification};
-use pallet_gantry_verification::{Challenges, Disputes, Event, NextChallengeId};
+use pallet_gantry_verification::{Challenges, Disputes, Event, NextChallengeId, Services};
 
 const SALT: [u8; 32] = [7; 32];
 
@@ -33,6 +33,7 @@ pub fn ballot(matter: Matter) -> Option<Ballot> {
     match matter {
         Matter::Challenge(id) => Challenges::<Runtime>::get(id).map(|record| record.ballot),
         Matter::Dispute(task) => Disputes::<Runtime>::get(task).map(|record| record.ballot),
+        Matter::Service(lease) => Services::<Runtime>::get(lease).map(|record| record.ballot),
         Matter::Results(_) => None,
     }
 }
@@ -68,6 +69,7 @@ pub fn advance(matter: Matter) {
     let until = match matter {
         Matter::Challenge(id) => Challenges::<Runtime>::get(id).map(|record| record.until),
         Matter::Dispute(task) => Disputes::<Runtime>::get(task).map(|record| record.until),
+        Matter::Service(lease) => Services::<Runtime>::get(lease).map(|record| record.until),
         Matter::Results(_) => None,
     };
     pallet_timestamp::Now::<Runtime>::put(until.expect("it is open") + 1);

@@ -110,7 +110,7 @@ fn go_on(matter: Matter, truth: Vote) {
                 _ => advance(matter),
             }
         }
-        Matter::Results(_) => {}
+        Matter::Results(_) | Matter::Service(_) => {}
     }
 }
 

@@ -4,8 +4,8 @@ use gantry_primitives::{
     commitments::{result_commitment, vote_commitment},
     fit::first_devices,
     Ballot, BillingUnit, ChallengePhase, DeviceIndices, DisputePhase, GpuRequest, HardwareSpec, HostId, Layout,
-    LeaseId, LeaseState, Manifest, Matter, Moment, Placement, PodPlacement, PodResult, Report, Resources,
-    ServicePhase, Survival, TaskId, TaskKind, TaskSpec, TaskState, Tier, Usage, VerificationPolicy, Vote,
+    LeaseId, LeaseState, Manifest, Matter, Moment, Placement, PodPlacement, PodResult, Report, Resources, ServicePhase,
+    Survival, TaskId, TaskKind, TaskSpec, TaskState, Tier, Usage, VerificationPolicy, Vote,
 };
 use gantry_runtime::{AccountId, Balance, Hosts, Leases, Runtime, Tasks, GTY};
 use pallet_gantry_verification::{Challenges, Disputes, Services};

@@ -172,9 +172,9 @@ fn lease(old: Lease, fee_ppm: u32) -> now::Lease {
         rated: old.rated,
         standby: old.standby.map(standby),
         assigned_by: None,
+        self_assigned_ppm: None,
         sla: None,
         checks: None,
-        self_assigned_ppm: None,
     }
 }
 

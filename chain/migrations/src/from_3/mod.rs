@@ -215,7 +215,8 @@ impl<T: tasks::Config, V: StorageValue<verification::Params>> OnRuntimeUpgrade f
         }
         extend::<hosts::Params>(hosts::CurrentParams::<T>::hashed_key(), |stored| {
             let absence_limit_ms = v3::hosts::Params::decode(&mut &stored[..]).map_or(0, |old| old.absence_limit_ms);
-            let hosts::Params { halt_after_ms, free_weight_us, max_penalty_ppm, max_notice_ms, .. } = Default::default();
+            let hosts::Params { halt_after_ms, free_weight_us, max_penalty_ppm, max_notice_ms, .. } =
+                Default::default();
             (halt_after_ms.min(absence_limit_ms), free_weight_us, max_penalty_ppm, max_notice_ms).encode()
         });
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {

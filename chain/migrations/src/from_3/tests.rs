@@ -233,8 +233,7 @@ fn store_old_verification_params(answer_ms: u64) {
     let of_challenges = (params.miss_period_ms, params.min_verifiers);
     let of_results = (params.replica_slash_deposits, params.slash_to_tenant_ppm, params.slash_to_hosts_ppm);
     let of_audits = (params.audit_valid_results, params.audit_min_ppm, params.audit_slash_deposits);
-    let of_services =
-        (params.service_fee, params.service_share_ppm, params.service_window_ms, params.service_rest_ms);
+    let of_services = (params.service_fee, params.service_share_ppm, params.service_window_ms, params.service_rest_ms);
     let added = (of_challenges, of_results, of_audits, of_services).encoded_size();
     truncate(VerificationParams::hashed_key(), added);
 }

@@ -118,7 +118,7 @@ impl LeaseStore<Test> for MockLeaseStore {
         });
         if paid > 0 {
             let provider = RuntimeOrigin::signed(stored.host.provider.clone());
-            Balances::transfer_allow_death(provider, stored.tenant.clone(), paid).map_err(|error| error.error)?;
+            Balances::transfer_allow_death(provider, stored.tenant.clone(), paid)?;
         }
         Ok(paid)
     }

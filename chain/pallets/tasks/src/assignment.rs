@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use frame_support::{dispatch::WithPostDispatchInfo, pallet_prelude::*};
 use gantry_primitives::{
-    lease_id, lease_parts, rate, AccountId, Balance, EndReason, HostId, Lease, LeaseId, LeaseSla, LeaseState, NoticeState,
-    PodPlacement, TaskId, TaskKind, TaskSpec, TaskState, UpTo, MAX_PODS, MAX_VICTIMS,
+    lease_id, lease_parts, rate, AccountId, Balance, EndReason, HostId, Lease, LeaseId, LeaseSla, LeaseState,
+    NoticeState, PodPlacement, TaskId, TaskKind, TaskSpec, TaskState, UpTo, MAX_PODS, MAX_VICTIMS,
 };
 
 use crate::{

@@ -6,10 +6,11 @@ use frame_benchmarking::v2::*;
 use frame_support::traits::{fungible::Unbalanced, tokens::Precision, EnsureOrigin};
 use frame_system::RawOrigin;
 use gantry_primitives::{
-    lease_parts, AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceIndices, DeviceSpec, GpuRequest,
-    HostFailure, HostId, HostRecord, HostStatus, Layout, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult,
-    Report, Resources, StandbyPlace, Survival, TaskId, TaskKey, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage,
-    Vendor, VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
+    lease_parts, AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceIndices,
+    DeviceSpec, GpuRequest, HostFailure, HostId, HostRecord, HostStatus, Layout, LeaseId, Manifest, Moment, Placement,
+    PodPlacement, PodResult, Report, Resources, StandbyPlace, Survival, TaskId, TaskKey, TaskKind, TaskSpec, TaskState,
+    TaskStateTag, Tier, UpTo, Usage, Vendor, VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS,
+    MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
 use crate::{

@@ -52,7 +52,10 @@ pub enum EndReason {
 impl EndReason {
     /// Whether the host failed to run the pod. What it says about the cause does not matter once the pod has started.
     pub const fn is_hosts_failure(&self) -> bool {
-        matches!(self, Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded | Self::NotServed)
+        matches!(
+            self,
+            Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded | Self::NotServed
+        )
     }
 
     /// Whether committees found that the host did not serve the pod.
@@ -200,14 +203,14 @@ pub struct Lease {
     /// The bonded scheduler that opened it. None if the tenant did. A lease on a standby has the scheduler of the lease
     /// before.
     pub assigned_by: Option<AccountId>,
+    /// If that scheduler placed the pod on a host of its own and is accountable for the choice: the score of the host
+    /// at that time, in parts per million.
+    pub self_assigned_ppm: Option<u32>,
     /// What the host promised and how it kept it. None for jobs, for leases of a tenant on its own host, and where
     /// nothing can be credited.
     pub sla: Option<LeaseSla>,
     /// The service checks of the lease. None if there was none.
     pub checks: Option<ServiceChecks>,
-    /// If that scheduler placed the pod on a host of its own and is accountable for the choice: the score of the host
-    /// at that time, in parts per million.
-    pub self_assigned_ppm: Option<u32>,
 }
 
 /// The terms of a lease, and the measurement of its present period. The rules are in `gantry_primitives::sla`.
@@ -289,9 +292,9 @@ impl Lease {
             rated: false,
             standby: None,
             assigned_by: None,
+            self_assigned_ppm: None,
             sla: None,
             checks: None,
-            self_assigned_ppm: None,
         }
     }
 

@@ -135,6 +135,7 @@ fn a_task_has_the_host_it_wants_or_is_told_why_not() {
             max_latency_ms: 20,
             capabilities: Capabilities { docker: true, ..Default::default() },
             layout: Layout::Providers,
+            min_terms: Default::default(),
         };
         assert_ok!(reserve(HOST, &pod(1, 1, 1), &[0], &wanted));
         assert_noop!(reserve(HOST, &pod(1, 1, 1), &[1], &wanted), Error::<Test>::NotAttested);

@@ -12,8 +12,8 @@ use frame_support::{
 };
 use gantry_primitives::{
     commitments::{result_commitment, result_tag, vote_commitment},
-    AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, Moment, ResultsPhase, ServicePhase, TaskId,
-    VerifierRecord, VerifierStatus, Vote,
+    AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, Moment, ResultsPhase, ServicePhase,
+    TaskId, VerifierRecord, VerifierStatus, Vote,
 };
 use sp_core::H256;
 
@@ -71,7 +71,7 @@ fn random_vote(rng: &mut SplitMix64, reveals: bool) -> (Call<Test>, AccountId) {
     // Members vote alike as a rule, by the number of the matter; some lie about what they committed to.
     let alike = match (matter, number(matter) % 3) {
         (Matter::Service(_), 0) => Vote::PodRefused,
-        (_, number) if number % 2 == 0 => Vote::Yes,
+        (_, number) if number.is_multiple_of(2) => Vote::Yes,
         _ => Vote::No,
     };
     let lies = <[u8; 32]>::from(who.clone())[0] % 5 == 0;

@@ -206,9 +206,6 @@ fn a_committee_that_stays_away_decides_nothing_and_pays() {
         assert_eq!(service_outcome(), ServiceOutcome::NoVerdict);
         assert_eq!(total_balance(TENANT), COINS);
         assert!(committee.iter().all(|who| total_balance(number_of(who)) == COINS - ABSENCE));
-        assert_noop!(
-            Verification::advance(signed(ANYONE), Matter::Service(SERVED)),
-            Error::<Test>::NoSuchCheck
-        );
+        assert_noop!(Verification::advance(signed(ANYONE), Matter::Service(SERVED)), Error::<Test>::NoSuchCheck);
     });
 }

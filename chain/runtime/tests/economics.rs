@@ -10,6 +10,7 @@ mod economics {
     pub mod judges;
     pub mod market;
     pub mod replicas;
+    pub mod services;
     pub mod setup;
     pub mod strategies;
 }
@@ -23,7 +24,7 @@ use std::{
     thread,
 };
 
-use economics::{judges::*, market::*, replicas::*, setup::*, strategies::*};
+use economics::{judges::*, market::*, replicas::*, services::*, setup::*, strategies::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 
@@ -102,6 +103,9 @@ const GAMES: &[Game] = &[
     game("host", "2", "abort an own gang", abort_an_own_gang, Some(run_a_job)),
     game("host", "3", "leave a rental", leave_a_rental, Some(run_a_rental)),
     game("host", "3", "leave a service", leave_a_service, Some(run_a_service)),
+    game("host", "-", "serve nothing", serve_nothing, Some(run_a_service)),
+    game("host", "-", "serve nothing, and blame the pod", blame_the_pod, Some(run_a_service)),
+    game("tenant", "-", "close its own port", close_its_own_port, Some(pay_for_a_service)),
     game("host", "4", "refuse everything", refuse_everything, Some(run_a_job)),
     game("host", "4", "blame the tenant", blame_the_tenant, Some(run_a_job)),
     game("host", "-", "invent results", invent_results, Some(run_a_job)),

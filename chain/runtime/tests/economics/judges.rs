@@ -74,7 +74,7 @@ fn challenge(opener: u8, number: u8) -> ChallengeId {
 
 /// Committees and juries judge a matter until it is closed. Verifiers of the cheat vote as `cheat` says, others vote `truth`.
 /// Returns how many seats the cheat had.
-fn judge(matter: Matter, truth: Vote, cheat: impl Fn() -> Option<Vote>) -> i128 {
+pub fn judge(matter: Matter, truth: Vote, cheat: impl Fn() -> Option<Vote>) -> i128 {
     let mut seats = 0;
     loop {
         let committee = vote(matter, |who| if is_cheat(who) { cheat() } else { Some(truth) });

@@ -3,7 +3,7 @@
 use frame_support::storage::{with_transaction, TransactionOutcome};
 use gantry_primitives::{
     fit::first_devices, Ask, Balance, BillingUnit, DeviceIndices, HardwareSpec, HostId, Layout, Lease, LeaseId,
-    LeaseState, Placement, PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState,
+    LeaseState, Placement, PodPlacement, Report, SlaTerms, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState,
     VerificationPolicy,
 };
 
@@ -209,6 +209,12 @@ pub fn random_ask(rng: &mut SplitMix64) -> Ask {
     ask.cpu_core_per_hour = rng.pick(&[0, 7, GTY / 10]);
     ask.storage_gib_per_hour = rng.pick(&[0, 3, STORAGE_RATE]);
     ask.second_ppm = rng.pick(&[0, 500_000, 1_000_000, 1_000_000]);
+    ask.terms = SlaTerms {
+        uptime_ppm: rng.pick(&[0, 990_000, 1_000_000]),
+        start_ms: rng.pick(&[0, 1, 10_000]),
+        notice_ms: rng.pick(&[0, 1, NOTICE]),
+        penalty_ppm: rng.pick(&[0, 1, 500_000]),
+    };
     ask
 }
 

@@ -3,7 +3,7 @@
 
 use gantry_primitives::{
     registration::hardware_message, DeviceIndices, HostFailure, HostRecord, HostStatus, IndexTag, Lease, LeaseState,
-    NoticeState, Survival, TaskKind, TaskRecord, TaskSpec, TaskState, Vote,
+    NoticeState, ServiceChecks, Survival, TaskKind, TaskRecord, TaskSpec, TaskState, Vote,
 };
 use sp_core::Pair;
 use sp_runtime::DispatchResult;
@@ -226,6 +226,16 @@ actions! {
         });
         decide(move || Tasks::void_pod(found.id))
     };
+    "set_checks" 6 |rng| {
+        let found = long_lease(rng, is_live);
+        let checks = ServiceChecks { spent: rng.below(9).into(), ..Default::default() };
+        decide(move || Tasks::set_checks(found.id, checks))
+    };
+    "end_unserved" 12 |rng| {
+        let found = long_lease(rng, is_active);
+        let pod_refused = rng.one_in(2);
+        decide(move || Tasks::end_unserved(found.id, pod_refused))
+    };
     "end_others" 5 |rng| {
         let (task, _) = task_where(rng, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
         decide(move || Tasks::end_other_pods(task, &[]))
@@ -387,6 +397,7 @@ actions! {
         params.fee_ppm = rng.pick(&[0, 1, 20_000, 99_999, 100_000, 100_001]);
         params.scheduler_share_ppm = rng.pick(&[0, 1, 200_000, 400_000]);
         params.settler_share_ppm = rng.pick(&[0, 1, 100_000, 100_001]);
+        params.credit_period_ms = rng.pick(&[0, HELD_BACK, CREDIT_PERIOD]);
         call(BillingCall::set_params { params }, RuntimeOrigin::root())
     };
     "Balances.transfer_allow_death" 6 |rng| {

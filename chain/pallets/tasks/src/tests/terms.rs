@@ -39,7 +39,7 @@ fn price(ms: u64) -> u128 {
 
 /// The credits among the events of this pallet, in their order: what was not paid, and what the bond paid.
 fn credits() -> Vec<(u128, u128)> {
-    let credited = |event| match event {
+    let credited = |event: Event<Test>| match event {
         Event::SlaCredited { unpaid, from_bond, .. } => Some((unpaid, from_bond)),
         _ => None,
     };
@@ -114,7 +114,7 @@ fn downtime_is_credited_at_a_settlement_and_the_bond_pays_what_is_paid_already()
         assert_ok!(Leases::settle(signed(ANYONE), lease));
         let from_bond = owed / 2 - unpaid;
         assert!(from_bond > 0);
-        let event = pallet_gantry_leases::Event::SlaCredited { lease, unpaid, from_bond };
+        let event = pallet_gantry_leases::Event::<Test>::SlaCredited { lease, unpaid, from_bond };
         System::assert_has_event(event.into());
         assert_eq!(host_record(10).bond, bond - from_bond);
         assert_eq!(total_balance(&account(TENANT)), tenant + from_bond);

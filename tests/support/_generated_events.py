@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Final
 from offchain.schema.chain_types._generated_chain import (
     AccountId,
     Ask,
+    Attribute,
     ChallengeOutcome,
     DeviceSpec,
     DisputeOutcome,
+    Due,
     EndReason,
     Fault,
     HostStatus,
@@ -20,14 +22,18 @@ from offchain.schema.chain_types._generated_chain import (
     LeaveReason,
     Matter,
     Misconduct,
+    OfferOutcome,
     PenaltyReason,
     Placement,
     PodResult,
     RemovalReason,
     RequeueReason,
     ResultsOutcome,
+    Side,
+    Subject,
     TaskKind,
     TaskState,
+    VoidReason,
     Vote,
 )
 
@@ -144,7 +150,7 @@ class HostsAskChanged(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class HostsEndpointChanged(GantryEvent):
-    """A host is reached in another way."""
+    """A host changed its endpoint."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "EndpointChanged"
@@ -176,7 +182,7 @@ class HostsHardwareChanged(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class HostsDeviceHealthChanged(GantryEvent):
-    """A host said which of its devices are out of order; all others are in order."""
+    """A host reported which of its devices are unhealthy; all others are healthy."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "DeviceHealthChanged"
@@ -289,20 +295,20 @@ class TasksSubmitted(GantryEvent):
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Submitted"
     first: int
-    """The first of them; the others have the numbers that follow."""
+    """The first of them; the others have the next numbers."""
     count: int
     """How many."""
     tenant: AccountId
-    """Who pays."""
+    """The account that pays."""
     kind: TaskKind
-    """The sort of work."""
+    """The kind of the tasks."""
     manifest_digest: bytes
     """SHA-256 of their manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksAssigned(GantryEvent):
-    """Pods of a task were placed."""
+    """Pods of a task were assigned."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Assigned"
@@ -315,7 +321,7 @@ class TasksAssigned(GantryEvent):
     deposit.
     """
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,9 +347,9 @@ class TasksPodStarted(GantryEvent):
     lease: int
     """The lease of the pod."""
     depletes_at: int
-    """When the lease is over by itself."""
+    """When the lease ends."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,34 +363,34 @@ class TasksPodReported(GantryEvent):
     lease: int
     """The lease of the pod."""
     result: PodResult
-    """What it ended with."""
+    """Its result."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksRequeued(GantryEvent):
-    """An attempt came to nothing: the task waits again, or has failed."""
+    """An attempt failed: the task is queued again, or has failed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Requeued"
     task: int
     """The task."""
     lease: int
-    """The lease because of which."""
+    """The lease that failed."""
     reason: RequeueReason
     """Why."""
     bills: tuple[LeaseBill, ...]
     """How the leases of the attempt were paid."""
     failures: int
-    """How many attempts have come to nothing."""
+    """The number of failed attempts."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPodLost(GantryEvent):
-    """A pod of a service, a rental or a task with replicas came to nothing."""
+    """A pod of a service, a rental or a task with replicas failed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PodLost"
@@ -397,14 +403,14 @@ class TasksPodLost(GantryEvent):
     bills: tuple[LeaseBill, ...]
     """How the leases that ended were paid."""
     failures: int
-    """How many attempts have come to nothing; of services and rentals, how many in a row."""
+    """The number of failed attempts; for services and rentals, of consecutive ones."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksLeaseEnded(GantryEvent):
-    """A lease ended because its time is over, or its provider or the tenant's coins ended it."""
+    """A lease ended because its time is over, its provider reclaimed it, or its deposit is used up."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "LeaseEnded"
@@ -419,27 +425,27 @@ class TasksLeaseEnded(GantryEvent):
     is settled.
     """
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreemptionNoticed(GantryEvent):
-    """A spot task was told to leave for a waiting task of higher priority."""
+    """A spot task received a preemption notice in favour of a queued task of higher priority."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PreemptionNoticed"
     task: int
     """The spot task."""
     wanting: int
-    """The waiting task."""
+    """The queued task."""
     ends_at: int
-    """Until then it may run on."""
+    """The spot task may continue until then."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreemptionWithdrawn(GantryEvent):
-    """The notice of a spot task is void: the task for which it was to leave waits no longer, or its pods did not fit
-    when the notice was over.
+    """The preemption notice of a spot task was withdrawn: the queued task is no longer queued, or its pods did not
+    fit at the end of the notice.
     """
 
     pallet: ClassVar[str] = "Tasks"
@@ -447,25 +453,25 @@ class TasksPreemptionWithdrawn(GantryEvent):
     task: int
     """The spot task."""
     wanting: int
-    """The task that waited."""
+    """The task that was queued."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreemptionFailed(GantryEvent):
-    """The notice of others is over, and a waiting task could not be assigned in their place: nobody leaves."""
+    """A preemption notice is over, and the queued task could not be assigned: no task is evicted."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PreemptionFailed"
     task: int
-    """The waiting task."""
+    """The queued task."""
     error: Any
     """Why it could not be assigned."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPreempted(GantryEvent):
-    """A spot task left for a waiting task of higher priority, which was assigned in its place. A rental is over, and
-    its data is retained; others wait again.
+    """A spot task was preempted by a queued task of higher priority, which was assigned. A rental has ended, and
+    its data is retained; others are queued again.
     """
 
     pallet: ClassVar[str] = "Tasks"
@@ -473,16 +479,16 @@ class TasksPreempted(GantryEvent):
     task: int
     """The spot task."""
     wanting: int
-    """The waiting task."""
+    """The queued task."""
     bills: tuple[LeaseBill, ...]
-    """How its leases were paid; a rental's is when it is settled."""
+    """How its leases were paid; that of a rental is paid at its settlement."""
     state: TaskState
     """Where the spot task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksStandbyNamed(GantryEvent):
-    """A host was named where the pod of a lease goes on if its own fails."""
+    """A host was named as the standby of a lease."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "StandbyNamed"
@@ -494,7 +500,7 @@ class TasksStandbyNamed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksLeaseMoved(GantryEvent):
-    """A pod goes on at another host, by a new lease that waits for its start."""
+    """A pod migrates to another host, by a new lease that is pending."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "LeaseMoved"
@@ -503,13 +509,13 @@ class TasksLeaseMoved(GantryEvent):
     from_: int
     """The lease that ended."""
     to: int
-    """The lease by which the pod goes on."""
+    """The new lease."""
     host: AccountId
     """The host of that lease."""
     rate_per_hour: int
-    """What that lease costs in base units an hour."""
+    """The rate of that lease in base units per hour."""
     deposit: int
-    """Its deposit: what was left of the deposit of the lease that ended."""
+    """Its deposit: the rest of the deposit of the lease that ended."""
     bill: LeaseBill
     """How the lease that ended was paid."""
     reason: EndReason
@@ -518,7 +524,7 @@ class TasksLeaseMoved(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksCheckpointed(GantryEvent):
-    """A host keeps a new checkpoint of a pod."""
+    """A host stored a new checkpoint of a pod."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Checkpointed"
@@ -532,7 +538,7 @@ class TasksCheckpointed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksCancelled(GantryEvent):
-    """A tenant called a task off."""
+    """A tenant cancelled a task."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Cancelled"
@@ -561,12 +567,12 @@ class TasksStopped(GantryEvent):
     task: int
     """The task."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksScaled(GantryEvent):
-    """A task is to have another number of pods."""
+    """A service was scaled, or a further replica was requested."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Scaled"
@@ -577,7 +583,7 @@ class TasksScaled(GantryEvent):
     bills: tuple[LeaseBill, ...]
     """How the leases of pods that are no longer wanted were paid."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -613,6 +619,18 @@ class TasksNotVerified(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TasksNotRepeated(GantryEvent):
+    """No other host repeats the work of an audited job: the result that was revealed is that of the task, and may be
+    accepted or disputed.
+    """
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "NotRepeated"
+    task: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksDisputed(GantryEvent):
     """The result of a task is disputed."""
 
@@ -635,7 +653,7 @@ class TasksDisputeResolved(GantryEvent):
     bills: tuple[LeaseBill, ...]
     """How the leases were closed where it was upheld."""
     state: TaskState
-    """Where the task stands now."""
+    """The new state of the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -692,7 +710,7 @@ class TasksDataLost(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksPruned(GantryEvent):
-    """A final task was put away."""
+    """A final task was pruned."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Pruned"
@@ -704,7 +722,7 @@ class TasksPruned(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksItemRefused(GantryEvent):
-    """An item of a batch was refused. It changed nothing; the others were not touched by it."""
+    """An item of a batch was refused. It changed nothing and did not affect the others."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "ItemRefused"
@@ -747,7 +765,7 @@ class TasksSchedulerLeaving(GantryEvent):
     who: AccountId
     """The account."""
     until: int
-    """From then on its bond can be released."""
+    """The time from which its bond can be released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -770,7 +788,7 @@ class TasksSchedulerPunished(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksSchedulerUnbonded(GantryEvent):
-    """An account that has left the schedulers has its bond back."""
+    """The bond of an account that has left the schedulers was released."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "SchedulerUnbonded"
@@ -809,7 +827,7 @@ class LeasesExtended(GantryEvent):
     amount: int
     """How many coins were deposited."""
     ends_at: int
-    """When the lease is over by itself now."""
+    """When the lease ends now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -835,11 +853,11 @@ class LeasesSuspended(GantryEvent):
     lease: int
     """The lease."""
     rate_per_hour: int
-    """What it costs from now on, in base units an hour."""
+    """The new rate in base units per hour."""
     owed: int
-    """What is owed for the time before."""
+    """The amount owed for the time before."""
     ends_at: int
-    """When the lease is over by itself now."""
+    """When the lease ends now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -851,16 +869,16 @@ class LeasesResumed(GantryEvent):
     lease: int
     """The lease."""
     rate_per_hour: int
-    """What it costs from now on, in base units an hour."""
+    """The new rate in base units per hour."""
     owed: int
-    """What is owed for the time before."""
+    """The amount owed for the time before."""
     ends_at: int
-    """When the lease is over by itself now."""
+    """When the lease ends now."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesReclaimNoticed(GantryEvent):
-    """A provider wants its resources back."""
+    """A provider gave notice that it reclaims its resources."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "ReclaimNoticed"
@@ -879,20 +897,20 @@ class LeasesPaid(GantryEvent):
     lease: int
     """The lease."""
     until: int
-    """The time up to which it was paid for."""
+    """The time until which it was paid."""
     share: int
-    """What the provider got."""
+    """The amount that the provider got."""
     fee: int
     """The protocol fee, the shares of scheduler and settler included."""
     scheduler_fee: int
-    """The part of the fee that the scheduler got."""
+    """The scheduler's share of the fee."""
     settler_fee: int
-    """The part of the fee that the settler got."""
+    """The settler's share of the fee."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesBountyPaid(GantryEvent):
-    """A lease whose deposit is used up was closed by someone who is none of its parties."""
+    """A lease whose deposit is used up was closed by an account that is none of its parties."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "BountyPaid"
@@ -901,25 +919,25 @@ class LeasesBountyPaid(GantryEvent):
     who: AccountId
     """Who closed it."""
     bounty: int
-    """What it got of the provider's share."""
+    """The bounty, out of the provider's share."""
     fee: int
     """The protocol fee for it, the shares of scheduler and settler included."""
     scheduler_fee: int
-    """The part of the fee that the scheduler got."""
+    """The scheduler's share of the fee."""
     settler_fee: int
     """The part of the fee that the closer got as the settler."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesDataKept(GantryEvent):
-    """A tenant had coins held for keeping the data of a rental longer."""
+    """A tenant paid for a longer retention of the data of a rental."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "DataKept"
     lease: int
     """The lease."""
     until: int
-    """The time until which it is kept now."""
+    """The new end of the retention."""
     rate_per_hour: int
     """The price of the added time, in base units an hour."""
     amount: int
@@ -928,22 +946,22 @@ class LeasesDataKept(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeasesStoragePaid(GantryEvent):
-    """A host was paid for keeping data, or what was held for that went back to the tenant."""
+    """A host was paid for the retention of data, or the coins held for it were released to the tenant."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "StoragePaid"
     lease: int
     """The lease."""
     share: int
-    """What the provider got."""
+    """The amount that the provider got."""
     fee: int
     """The protocol fee, the shares of scheduler and settler included."""
     scheduler_fee: int
-    """The part of the fee that the scheduler got."""
+    """The scheduler's share of the fee."""
     settler_fee: int
-    """The part of the fee that the settler got."""
+    """The settler's share of the fee."""
     refunded: int
-    """What went back to the tenant."""
+    """The amount released to the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -958,7 +976,7 @@ class LeasesDataReleased(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeasesPurgedWithoutReceipt(GantryEvent):
-    """The time for a receipt of the purge is over, and the lease no longer holds anything."""
+    """The time for a receipt of the purge is over, and the resources of the lease are released."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "PurgedWithoutReceipt"
@@ -968,7 +986,7 @@ class LeasesPurgedWithoutReceipt(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeasesDueFailed(GantryEvent):
-    """What was to be done for a lease at this time was refused; it is tried again."""
+    """The processing of a due lease failed; it is retried."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "DueFailed"
@@ -977,12 +995,12 @@ class LeasesDueFailed(GantryEvent):
     error: Any
     """Why."""
     again_at: int
-    """When it is tried again."""
+    """When it is retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeasesCranked(GantryEvent):
-    """Someone had entries of the agenda looked at."""
+    """An account had entries of the agenda processed."""
 
     pallet: ClassVar[str] = "Leases"
     name: ClassVar[str] = "Cranked"
@@ -1281,8 +1299,56 @@ class VerificationResultCommitted(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationAuditDrawn(GantryEvent):
+    """The chain drew whether another host repeats the work of one that has committed its result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "AuditDrawn"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    valid: int
+    """How many results of the host were valid before, one after the other."""
+    probability_ppm: int
+    """The probability of a repetition in parts per million."""
+    seed: bytes
+    """What it was drawn by."""
+    block: int
+    """The block whose randomness the seed is of."""
+    repeated: bool
+    """Whether it is repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationTagsOpened(GantryEvent):
+    """The hosts that committed may show the tags of their results."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "TagsOpened"
+    task: int
+    """The task."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultTagged(GantryEvent):
+    """A host showed the tag of its result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultTagged"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    tag: bytes
+    """The tag: equal results of a task have equal tags."""
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationResultsOpened(GantryEvent):
-    """The hosts that committed may reveal their results."""
+    """The tags agree, or there is one result only, and the hosts may reveal their results."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "ResultsOpened"
@@ -1323,8 +1389,26 @@ class VerificationReplicaRejected(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationSlashShared(GantryEvent):
+    """Somebody got a part of what a host lost for a wrong or missing result: the tenant of the task, or the provider of
+    a host whose result is that of the majority.
+    """
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "SlashShared"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod whose host was slashed."""
+    who: AccountId
+    """Who got it."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationExtraPodWanted(GantryEvent):
-    """Results do not agree and one more host is asked."""
+    """One more host is asked, because results do not agree or one is audited."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "ExtraPodWanted"
@@ -1357,7 +1441,7 @@ class VerificationDisputeOpened(GantryEvent):
     by: AccountId
     """Who opened it."""
     accused: tuple[int, ...]
-    """The leases whose results are called wrong."""
+    """The leases whose results are disputed."""
     stake: int
     """What it staked."""
     evidence: bytes
@@ -1415,7 +1499,7 @@ class VerificationDisputeDecided(GantryEvent):
     level: int
     """How often a verdict was appealed before."""
     verdict: Vote
-    """Whether the complaint is right."""
+    """Whether the dispute is upheld."""
     appeal_until: int | None
     """Until when it may be appealed; none where it may not."""
 
@@ -1440,35 +1524,35 @@ class VerificationAppealed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class VerificationStakeReturned(GantryEvent):
-    """Someone has a stake back."""
+    """A stake was returned."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "StakeReturned"
     task: int
     """The task."""
     who: AccountId
-    """Whose it is."""
+    """Its owner."""
     amount: int
     """How much."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationStakeLost(GantryEvent):
-    """Someone lost a stake."""
+    """A stake was lost."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "StakeLost"
     task: int
     """The task."""
     who: AccountId
-    """Whose it was."""
+    """Its former owner."""
     amount: int
     """How much."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationFeeRefunded(GantryEvent):
-    """Someone who was right has the fee of a jury back from those who were wrong."""
+    """The fee of a jury was refunded to a winning party by the losing ones."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "FeeRefunded"
@@ -1494,12 +1578,12 @@ class VerificationDisputeClosed(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class VerificationStepFailed(GantryEvent):
-    """What was due could not be done; nothing changed, and it is tried again later. A bug: please report it."""
+    """The processing of an entry failed; nothing changed, and it is retried. A bug: please report it."""
 
     pallet: ClassVar[str] = "Verification"
     name: ClassVar[str] = "StepFailed"
     matter: Matter
-    """What was due."""
+    """The matter of the entry."""
     error: Any
     """Why."""
 
@@ -1509,6 +1593,294 @@ class VerificationParamsChanged(GantryEvent):
     """The parameters of this pallet were changed."""
 
     pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ParamsChanged"
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsProposed(GantryEvent):
+    """A tenant offered a provider a long lease."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Proposed"
+    offer: int
+    """The offer."""
+    tenant: AccountId
+    """The account that would pay."""
+    provider: AccountId
+    """The owner of the hosts."""
+    rate_per_hour: int
+    """The price in base units an hour."""
+    duration_ms: int
+    """The duration of the lease in milliseconds."""
+    until: int
+    """The provider may answer until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsCountered(GantryEvent):
+    """A side answered an offer with other terms."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Countered"
+    offer: int
+    """The offer."""
+    by: Side
+    """The side whose terms they are."""
+    rate_per_hour: int
+    """The price in base units an hour."""
+    duration_ms: int
+    """The duration of the lease in milliseconds."""
+    until: int
+    """The other side may answer until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAccepted(GantryEvent):
+    """An offer was accepted. The place is reserved, and both sides are bound."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Accepted"
+    offer: int
+    """The offer."""
+    host: AccountId
+    """The host."""
+    bond: int
+    """The bond that is held of each side."""
+    start_until: int
+    """The tenant may begin until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsUnavailableReported(GantryEvent):
+    """A tenant reported that the host of an agreement could not take the pod."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "UnavailableReported"
+    offer: int
+    """The offer."""
+    host: AccountId
+    """The host."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsBegun(GantryEvent):
+    """The lease of an agreement began."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Begun"
+    offer: int
+    """The offer."""
+    lease: int
+    """The lease."""
+    ends_at: int
+    """Both sides are bound until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsOfferClosed(GantryEvent):
+    """An offer or agreement is over."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "OfferClosed"
+    offer: int
+    """The offer."""
+    outcome: OfferOutcome
+    """How it ended."""
+    compensation: int
+    """The part of the bond of the side that broke it that went to the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketOpened(GantryEvent):
+    """A tenant opened a ticket."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketOpened"
+    ticket: int
+    """The ticket."""
+    lease: int
+    """The lease that it is about."""
+    host: AccountId
+    """The host of the lease."""
+    digest: bytes
+    """SHA-256 of the text."""
+    respond_until: int
+    """A provider that answers until then has responded in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketAnswered(GantryEvent):
+    """A side of a ticket wrote a message."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketAnswered"
+    ticket: int
+    """The ticket."""
+    by: Side
+    """The side."""
+    digest: bytes
+    """SHA-256 of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketClosed(GantryEvent):
+    """A side closed a ticket."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketClosed"
+    ticket: int
+    """The ticket."""
+    by: Side
+    """The side."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsResponseCounted(GantryEvent):
+    """The provider of a host responded to the ticket of a lease in time, or did not."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "ResponseCounted"
+    ticket: int
+    """The ticket."""
+    host: AccountId
+    """The host."""
+    in_time: bool
+    """Whether it was in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsTicketForgotten(GantryEvent):
+    """A ticket was removed, and its deposit released."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "TicketForgotten"
+    ticket: int
+    """The ticket."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorBonded(GantryEvent):
+    """An account became an auditor, or topped up its bond."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorBonded"
+    who: AccountId
+    """The account."""
+    bond: int
+    """Its bond now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorLeaving(GantryEvent):
+    """An auditor may no longer attest."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorLeaving"
+    who: AccountId
+    """The account."""
+    until: int
+    """Its bond is held at least until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorLeft(GantryEvent):
+    """The bond of a former auditor was released."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorLeft"
+    who: AccountId
+    """The account."""
+    bond: int
+    """The released amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAuditorSlashed(GantryEvent):
+    """An auditor lost some of its bond for a wrong attestation."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "AuditorSlashed"
+    who: AccountId
+    """The account."""
+    amount: int
+    """The amount, of its bond and of the stake of the attestation."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsAttested(GantryEvent):
+    """An auditor attested an attribute."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Attested"
+    attestation: int
+    """The attestation."""
+    auditor: AccountId
+    """The auditor."""
+    subject: Subject
+    """The provider or host."""
+    attribute: Attribute
+    """The attribute."""
+    expires_at: int
+    """It is void from then on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsContested(GantryEvent):
+    """An account contested an attestation."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Contested"
+    attestation: int
+    """The attestation."""
+    by: AccountId
+    """The account."""
+    evidence: bytes
+    """SHA-256 of the evidence."""
+    until: int
+    """Without a decision until then the attestation stays in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsContestRejected(GantryEvent):
+    """A contest ended, and the attestation stays in force."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "ContestRejected"
+    attestation: int
+    """The attestation."""
+    decided: bool
+    """Whether governance decided it. Otherwise there was no decision in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsVoided(GantryEvent):
+    """An attestation is no longer in force."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "Voided"
+    attestation: int
+    """The attestation."""
+    reason: VoidReason
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsDueFailed(GantryEvent):
+    """A due entry of the agenda failed; nothing changed, and it is retried later. A bug: please report it."""
+
+    pallet: ClassVar[str] = "Agreements"
+    name: ClassVar[str] = "DueFailed"
+    due: Due
+    """The entry."""
+    error: Any
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsParamsChanged(GantryEvent):
+    """The parameters of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Agreements"
     name: ClassVar[str] = "ParamsChanged"
 
 
@@ -1650,6 +2022,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         task=f["task"],
         bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
     ),
+    ("Tasks", "NotRepeated"): lambda f: TasksNotRepeated(task=f["task"]),
     ("Tasks", "Disputed"): lambda f: TasksDisputed(task=f["task"]),
     ("Tasks", "DisputeResolved"): lambda f: TasksDisputeResolved(
         task=f["task"],
@@ -1818,6 +2191,21 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         lease=f["lease"],
         commitment=f["commitment"],
     ),
+    ("Verification", "AuditDrawn"): lambda f: VerificationAuditDrawn(
+        task=f["task"],
+        lease=f["lease"],
+        valid=f["valid"],
+        probability_ppm=f["probability_ppm"],
+        seed=f["seed"],
+        block=f["block"],
+        repeated=f["repeated"],
+    ),
+    ("Verification", "TagsOpened"): lambda f: VerificationTagsOpened(task=f["task"], until=f["until"]),
+    ("Verification", "ResultTagged"): lambda f: VerificationResultTagged(
+        task=f["task"],
+        lease=f["lease"],
+        tag=f["tag"],
+    ),
     ("Verification", "ResultsOpened"): lambda f: VerificationResultsOpened(task=f["task"], until=f["until"]),
     ("Verification", "ResultRevealed"): lambda f: VerificationResultRevealed(
         task=f["task"],
@@ -1829,6 +2217,12 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         lease=f["lease"],
         host=f["host"],
         reason=Misconduct.decode(f["reason"]),
+    ),
+    ("Verification", "SlashShared"): lambda f: VerificationSlashShared(
+        task=f["task"],
+        lease=f["lease"],
+        who=f["who"],
+        amount=f["amount"],
     ),
     ("Verification", "ExtraPodWanted"): lambda f: VerificationExtraPodWanted(task=f["task"], wanted=f["wanted"]),
     ("Verification", "ResultsClosed"): lambda f: VerificationResultsClosed(
@@ -1883,6 +2277,80 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         error=f["error"],
     ),
     ("Verification", "ParamsChanged"): lambda _: VerificationParamsChanged(),
+    ("Agreements", "Proposed"): lambda f: AgreementsProposed(
+        offer=f["offer"],
+        tenant=f["tenant"],
+        provider=f["provider"],
+        rate_per_hour=f["rate_per_hour"],
+        duration_ms=f["duration_ms"],
+        until=f["until"],
+    ),
+    ("Agreements", "Countered"): lambda f: AgreementsCountered(
+        offer=f["offer"],
+        by=Side.decode(f["by"]),
+        rate_per_hour=f["rate_per_hour"],
+        duration_ms=f["duration_ms"],
+        until=f["until"],
+    ),
+    ("Agreements", "Accepted"): lambda f: AgreementsAccepted(
+        offer=f["offer"],
+        host=f["host"],
+        bond=f["bond"],
+        start_until=f["start_until"],
+    ),
+    ("Agreements", "UnavailableReported"): lambda f: AgreementsUnavailableReported(offer=f["offer"], host=f["host"]),
+    ("Agreements", "Begun"): lambda f: AgreementsBegun(offer=f["offer"], lease=f["lease"], ends_at=f["ends_at"]),
+    ("Agreements", "OfferClosed"): lambda f: AgreementsOfferClosed(
+        offer=f["offer"],
+        outcome=OfferOutcome.decode(f["outcome"]),
+        compensation=f["compensation"],
+    ),
+    ("Agreements", "TicketOpened"): lambda f: AgreementsTicketOpened(
+        ticket=f["ticket"],
+        lease=f["lease"],
+        host=f["host"],
+        digest=f["digest"],
+        respond_until=f["respond_until"],
+    ),
+    ("Agreements", "TicketAnswered"): lambda f: AgreementsTicketAnswered(
+        ticket=f["ticket"],
+        by=Side.decode(f["by"]),
+        digest=f["digest"],
+    ),
+    ("Agreements", "TicketClosed"): lambda f: AgreementsTicketClosed(ticket=f["ticket"], by=Side.decode(f["by"])),
+    ("Agreements", "ResponseCounted"): lambda f: AgreementsResponseCounted(
+        ticket=f["ticket"],
+        host=f["host"],
+        in_time=f["in_time"],
+    ),
+    ("Agreements", "TicketForgotten"): lambda f: AgreementsTicketForgotten(ticket=f["ticket"]),
+    ("Agreements", "AuditorBonded"): lambda f: AgreementsAuditorBonded(who=f["who"], bond=f["bond"]),
+    ("Agreements", "AuditorLeaving"): lambda f: AgreementsAuditorLeaving(who=f["who"], until=f["until"]),
+    ("Agreements", "AuditorLeft"): lambda f: AgreementsAuditorLeft(who=f["who"], bond=f["bond"]),
+    ("Agreements", "AuditorSlashed"): lambda f: AgreementsAuditorSlashed(who=f["who"], amount=f["amount"]),
+    ("Agreements", "Attested"): lambda f: AgreementsAttested(
+        attestation=f["attestation"],
+        auditor=f["auditor"],
+        subject=Subject.decode(f["subject"]),
+        attribute=Attribute.decode(f["attribute"]),
+        expires_at=f["expires_at"],
+    ),
+    ("Agreements", "Contested"): lambda f: AgreementsContested(
+        attestation=f["attestation"],
+        by=f["by"],
+        evidence=f["evidence"],
+        until=f["until"],
+    ),
+    ("Agreements", "ContestRejected"): lambda f: AgreementsContestRejected(
+        attestation=f["attestation"],
+        decided=f["decided"],
+    ),
+    ("Agreements", "Voided"): lambda f: AgreementsVoided(
+        attestation=f["attestation"],
+        reason=VoidReason.decode(f["reason"]),
+    ),
+    ("Agreements", "DueFailed"): lambda f: AgreementsDueFailed(due=Due.decode(f["due"]), error=f["error"]),
+    ("Agreements", "ParamsChanged"): lambda _: AgreementsParamsChanged(),
 }
 
 

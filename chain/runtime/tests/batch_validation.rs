@@ -18,9 +18,12 @@ const SOURCES: [TransactionSource; 3] =
 /// Calls in calls, more than a transaction may have.
 const TOO_DEEP: u32 = 300;
 
+/// The keys of a trie, each with its value and the number of its references.
+type Snapshot = Vec<(Vec<u8>, (Vec<u8>, i32))>;
+
 /// The state after a block, as a node has it, which any number of calls may start from.
 struct Closed {
-    keys: Vec<(Vec<u8>, (Vec<u8>, i32))>,
+    keys: Snapshot,
     root: Hash,
     block: Hash,
 }

@@ -5,6 +5,7 @@
 
 mod common;
 mod economics {
+    pub mod agreements;
     #[allow(dead_code, reason = "challenges.rs uses the rest")]
     pub mod ballots;
     pub mod judges;
@@ -24,7 +25,7 @@ use std::{
     thread,
 };
 
-use economics::{judges::*, market::*, replicas::*, services::*, setup::*, strategies::*};
+use economics::{agreements::*, judges::*, market::*, replicas::*, services::*, setup::*, strategies::*};
 use gantry_runtime::System;
 use pallet_gantry_hosts::Params;
 
@@ -137,6 +138,10 @@ const GAMES: &[Game] = &[
     game("juror", "-", "trust every result", trust_every_result, Some(check_results)),
     game("settler", "10", "settle its own job", settle_its_own_job, Some(run_a_job)),
     game("host", "11", "lose kept data", lose_kept_data, Some(keep_data)),
+    game("tenant", "-", "lock a place by an agreement", lock_a_place, None),
+    game("host", "-", "hide from the begin of an agreement", hide_from_the_begin, Some(keep_an_agreement)),
+    game("host", "-", "refuse an agreed pod", refuse_an_agreed_pod, Some(keep_an_agreement)),
+    game("host", "-", "leave an agreement", leave_an_agreement, Some(keep_an_agreement)),
 ];
 
 /// The outcome of each strategy that a game names. Each has a chain of its own, and so they run side by side.
@@ -147,10 +152,11 @@ fn outcomes() -> BTreeMap<usize, Outcome> {
     let (next, ended) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| loop {
-                let Some((key, strategy)) = all.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let found = outcome(*strategy);
-                ended.lock().expect("no game has panicked").insert(*key, found);
+            scope.spawn(|| {
+                while let Some((key, strategy)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = outcome(*strategy);
+                    ended.lock().expect("no game has panicked").insert(*key, found);
+                }
             });
         }
     });

@@ -13,7 +13,7 @@ from offchain.schema.chain_types.values import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "ded2bab7ea9ea702f34db33d9b02aec11209d2bfade4db4a0d738cd452837a75"
+METADATA_SHA256: Final = "d39bc6a973a29a8d28c19c5a1c9906f163d317b8962259b7ea5d7cce17234c3d"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -32,6 +32,90 @@ def _variant(plain: Any) -> tuple[str, Any]:
         return plain, None
     ((name, payload),) = plain.items()
     return name, payload
+
+
+class AgreementsHoldReason(StrEnum):
+    """pallet_gantry_agreements::pallet::HoldReason."""
+
+    OFFER_DEPOSIT = "OfferDeposit"
+    AGREEMENT_BOND = "AgreementBond"
+    TICKET_DEPOSIT = "TicketDeposit"
+    AUDITOR_BOND = "AuditorBond"
+    ATTESTATION_STAKE = "AttestationStake"
+    CONTEST_STAKE = "ContestStake"
+
+    @classmethod
+    def decode(cls, plain: Any) -> AgreementsHoldReason:
+        return cls(plain)
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsParams:
+    """pallet_gantry_agreements::types::Params."""
+
+    offer_deposit: int
+    max_offers: int
+    max_offer_ms: int
+    max_lead_ms: int
+    min_start_ms: int
+    bond_ms: int
+    min_bond: int
+    watch_ms: int
+    ticket_deposit: int
+    response_ms: int
+    ticket_kept_ms: int
+    auditor_bond: int
+    auditor_unbonding_ms: int
+    attestation_stake: int
+    auditor_slash_ppm: int
+    max_attestation_ms: int
+    contest_stake: int
+    contest_ms: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> AgreementsParams:
+        return cls(
+            offer_deposit=plain["offer_deposit"],
+            max_offers=plain["max_offers"],
+            max_offer_ms=plain["max_offer_ms"],
+            max_lead_ms=plain["max_lead_ms"],
+            min_start_ms=plain["min_start_ms"],
+            bond_ms=plain["bond_ms"],
+            min_bond=plain["min_bond"],
+            watch_ms=plain["watch_ms"],
+            ticket_deposit=plain["ticket_deposit"],
+            response_ms=plain["response_ms"],
+            ticket_kept_ms=plain["ticket_kept_ms"],
+            auditor_bond=plain["auditor_bond"],
+            auditor_unbonding_ms=plain["auditor_unbonding_ms"],
+            attestation_stake=plain["attestation_stake"],
+            auditor_slash_ppm=plain["auditor_slash_ppm"],
+            max_attestation_ms=plain["max_attestation_ms"],
+            contest_stake=plain["contest_stake"],
+            contest_ms=plain["contest_ms"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "offer_deposit": self.offer_deposit,
+            "max_offers": self.max_offers,
+            "max_offer_ms": self.max_offer_ms,
+            "max_lead_ms": self.max_lead_ms,
+            "min_start_ms": self.min_start_ms,
+            "bond_ms": self.bond_ms,
+            "min_bond": self.min_bond,
+            "watch_ms": self.watch_ms,
+            "ticket_deposit": self.ticket_deposit,
+            "response_ms": self.response_ms,
+            "ticket_kept_ms": self.ticket_kept_ms,
+            "auditor_bond": self.auditor_bond,
+            "auditor_unbonding_ms": self.auditor_unbonding_ms,
+            "attestation_stake": self.attestation_stake,
+            "auditor_slash_ppm": self.auditor_slash_ppm,
+            "max_attestation_ms": self.max_attestation_ms,
+            "contest_stake": self.contest_stake,
+            "contest_ms": self.contest_ms,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +210,171 @@ class Attempt:
 
     def encode(self) -> Any:
         return {"host": self.host, "provider": self.provider, "refused": self.refused}
+
+
+@dataclass(frozen=True, slots=True)
+class AttestationRecord:
+    """pallet_gantry_agreements::types::AttestationRecord."""
+
+    auditor: AccountId
+    subject: Subject
+    attribute: Attribute
+    evidence: bytes
+    attested_at: int
+    expires_at: int
+    stake: int
+    contest: Contest | None
+    due_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> AttestationRecord:
+        return cls(
+            auditor=plain["auditor"],
+            subject=Subject.decode(plain["subject"]),
+            attribute=Attribute.decode(plain["attribute"]),
+            evidence=plain["evidence"],
+            attested_at=plain["attested_at"],
+            expires_at=plain["expires_at"],
+            stake=plain["stake"],
+            contest=None if plain["contest"] is None else Contest.decode(plain["contest"]),
+            due_at=plain["due_at"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "auditor": self.auditor,
+            "subject": self.subject.encode(),
+            "attribute": self.attribute.encode(),
+            "evidence": self.evidence,
+            "attested_at": self.attested_at,
+            "expires_at": self.expires_at,
+            "stake": self.stake,
+            "contest": None if self.contest is None else self.contest.encode(),
+            "due_at": self.due_at,
+        }
+
+
+class Attribute:
+    """pallet_gantry_agreements::types::Attribute.
+
+    One of `AttributeCertificate`, `AttributeRegion`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Attribute:
+        tag, payload = _variant(plain)
+        return _ATTRIBUTE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeCertificate(Attribute):
+    """Attribute: Certificate."""
+
+    tag: ClassVar[str] = "Certificate"
+    value: bytes
+
+    def encode(self) -> Any:
+        return {"Certificate": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRegion(Attribute):
+    """Attribute: Region."""
+
+    tag: ClassVar[str] = "Region"
+    region: bytes
+    max_latency_ms: int
+
+    def encode(self) -> Any:
+        return {"Region": {"region": self.region, "max_latency_ms": self.max_latency_ms}}
+
+
+_ATTRIBUTE: Final[dict[str, Callable[[Any], Attribute]]] = {
+    "Certificate": lambda p: AttributeCertificate(value=p),
+    "Region": lambda p: AttributeRegion(region=p["region"], max_latency_ms=p["max_latency_ms"]),
+}
+
+
+class AuditState:
+    """gantry_primitives::types::verification::AuditState.
+
+    One of `AuditStateNotDrawn`, `AuditStateAwaited`, `AuditStateRepeated`, `AuditStateSingle`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> AuditState:
+        tag, payload = _variant(plain)
+        return _AUDIT_STATE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateNotDrawn(AuditState):
+    """AuditState: NotDrawn."""
+
+    tag: ClassVar[str] = "NotDrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateAwaited(AuditState):
+    """AuditState: Awaited."""
+
+    tag: ClassVar[str] = "Awaited"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateRepeated(AuditState):
+    """AuditState: Repeated."""
+
+    tag: ClassVar[str] = "Repeated"
+    lease: int
+
+    def encode(self) -> Any:
+        return {"Repeated": {"lease": self.lease}}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStateSingle(AuditState):
+    """AuditState: Single."""
+
+    tag: ClassVar[str] = "Single"
+
+
+_AUDIT_STATE: Final[dict[str, Callable[[Any], AuditState]]] = {
+    "NotDrawn": lambda _: AuditStateNotDrawn(),
+    "Awaited": lambda _: AuditStateAwaited(),
+    "Repeated": lambda p: AuditStateRepeated(lease=p["lease"]),
+    "Single": lambda _: AuditStateSingle(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditorRecord:
+    """pallet_gantry_agreements::types::AuditorRecord."""
+
+    bond: int
+    attestations: int
+    leaves_at: int | None
+
+    @classmethod
+    def decode(cls, plain: Any) -> AuditorRecord:
+        return cls(bond=plain["bond"], attestations=plain["attestations"], leaves_at=plain["leaves_at"])
+
+    def encode(self) -> Any:
+        return {"bond": self.bond, "attestations": self.attestations, "leaves_at": self.leaves_at}
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +685,23 @@ _COMMITTEE_ROLE: Final[dict[str, Callable[[Any], CommitteeRole]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Contest:
+    """pallet_gantry_agreements::types::Contest."""
+
+    by: AccountId
+    evidence: bytes
+    stake: int
+    until: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Contest:
+        return cls(by=plain["by"], evidence=plain["evidence"], stake=plain["stake"], until=plain["until"])
+
+    def encode(self) -> Any:
+        return {"by": self.by, "evidence": self.evidence, "stake": self.stake, "until": self.until}
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """gantry_primitives::types::hosts::Device."""
 
@@ -574,6 +840,65 @@ class DisputeRecord:
             "evidence": [i0.encode() for i0 in self.evidence],
             "ballot": self.ballot.encode(),
         }
+
+
+class Due:
+    """pallet_gantry_agreements::types::Due.
+
+    One of `DueOffer`, `DueTicket`, `DueAttestation`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Due:
+        tag, payload = _variant(plain)
+        return _DUE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class DueOffer(Due):
+    """Due: Offer."""
+
+    tag: ClassVar[str] = "Offer"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Offer": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class DueTicket(Due):
+    """Due: Ticket."""
+
+    tag: ClassVar[str] = "Ticket"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Ticket": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class DueAttestation(Due):
+    """Due: Attestation."""
+
+    tag: ClassVar[str] = "Attestation"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Attestation": self.value}
+
+
+_DUE: Final[dict[str, Callable[[Any], Due]]] = {
+    "Offer": lambda p: DueOffer(value=p),
+    "Ticket": lambda p: DueTicket(value=p),
+    "Attestation": lambda p: DueAttestation(value=p),
+}
 
 
 class EndReason:
@@ -1650,6 +1975,22 @@ _MATTER: Final[dict[str, Callable[[Any], Matter]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """pallet_gantry_agreements::types::Message."""
+
+    by: Side
+    digest: bytes
+    at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Message:
+        return cls(by=Side.decode(plain["by"]), digest=plain["digest"], at=plain["at"])
+
+    def encode(self) -> Any:
+        return {"by": self.by.value, "digest": self.digest, "at": self.at}
+
+
 class Misconduct(StrEnum):
     """gantry_primitives::types::verification::Misconduct."""
 
@@ -1719,6 +2060,209 @@ _NOTICE_STATE: Final[dict[str, Callable[[Any], NoticeState]]] = {
 }
 
 
+class OfferOutcome:
+    """pallet_gantry_agreements::types::OfferOutcome.
+
+    One of `OfferOutcomeNotAccepted`, `OfferOutcomeKept`, `OfferOutcomeBrokenBy`, `OfferOutcomeNotBegun`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> OfferOutcome:
+        tag, payload = _variant(plain)
+        return _OFFER_OUTCOME[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeNotAccepted(OfferOutcome):
+    """OfferOutcome: NotAccepted."""
+
+    tag: ClassVar[str] = "NotAccepted"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeKept(OfferOutcome):
+    """OfferOutcome: Kept."""
+
+    tag: ClassVar[str] = "Kept"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeBrokenBy(OfferOutcome):
+    """OfferOutcome: BrokenBy."""
+
+    tag: ClassVar[str] = "BrokenBy"
+    value: Side
+
+    def encode(self) -> Any:
+        return {"BrokenBy": self.value.value}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferOutcomeNotBegun(OfferOutcome):
+    """OfferOutcome: NotBegun."""
+
+    tag: ClassVar[str] = "NotBegun"
+
+
+_OFFER_OUTCOME: Final[dict[str, Callable[[Any], OfferOutcome]]] = {
+    "NotAccepted": lambda _: OfferOutcomeNotAccepted(),
+    "Kept": lambda _: OfferOutcomeKept(),
+    "BrokenBy": lambda p: OfferOutcomeBrokenBy(value=Side.decode(p)),
+    "NotBegun": lambda _: OfferOutcomeNotBegun(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRecord:
+    """pallet_gantry_agreements::types::OfferRecord."""
+
+    tenant: AccountId
+    provider: AccountId
+    proposer: Side
+    terms: OfferTerms
+    place: Place | None
+    counters: int
+    state: OfferState
+    bond: int
+    deposit: int
+    due_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> OfferRecord:
+        return cls(
+            tenant=plain["tenant"],
+            provider=plain["provider"],
+            proposer=Side.decode(plain["proposer"]),
+            terms=OfferTerms.decode(plain["terms"]),
+            place=None if plain["place"] is None else Place.decode(plain["place"]),
+            counters=plain["counters"],
+            state=OfferState.decode(plain["state"]),
+            bond=plain["bond"],
+            deposit=plain["deposit"],
+            due_at=plain["due_at"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "tenant": self.tenant,
+            "provider": self.provider,
+            "proposer": self.proposer.value,
+            "terms": self.terms.encode(),
+            "place": None if self.place is None else self.place.encode(),
+            "counters": self.counters,
+            "state": self.state.encode(),
+            "bond": self.bond,
+            "deposit": self.deposit,
+            "due_at": self.due_at,
+        }
+
+
+class OfferState:
+    """pallet_gantry_agreements::types::OfferState.
+
+    One of `OfferStateOpen`, `OfferStateAccepted`, `OfferStateBegun`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> OfferState:
+        tag, payload = _variant(plain)
+        return _OFFER_STATE[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class OfferStateOpen(OfferState):
+    """OfferState: Open."""
+
+    tag: ClassVar[str] = "Open"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Open": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferStateAccepted(OfferState):
+    """OfferState: Accepted."""
+
+    tag: ClassVar[str] = "Accepted"
+    unavailable: bool
+
+    def encode(self) -> Any:
+        return {"Accepted": {"unavailable": self.unavailable}}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferStateBegun(OfferState):
+    """OfferState: Begun."""
+
+    tag: ClassVar[str] = "Begun"
+    lease: int
+    ends_at: int
+
+    def encode(self) -> Any:
+        return {"Begun": {"lease": self.lease, "ends_at": self.ends_at}}
+
+
+_OFFER_STATE: Final[dict[str, Callable[[Any], OfferState]]] = {
+    "Open": lambda p: OfferStateOpen(value=p),
+    "Accepted": lambda p: OfferStateAccepted(unavailable=p["unavailable"]),
+    "Begun": lambda p: OfferStateBegun(lease=p["lease"], ends_at=p["ends_at"]),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferTerms:
+    """pallet_gantry_agreements::types::OfferTerms."""
+
+    hosts: tuple[AccountId, ...]
+    resources: Resources
+    allow_simulated: bool
+    rate_per_hour: int
+    unit: BillingUnit
+    duration_ms: int
+    start_from: int
+    start_until: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> OfferTerms:
+        return cls(
+            hosts=tuple(plain["hosts"]),
+            resources=Resources.decode(plain["resources"]),
+            allow_simulated=plain["allow_simulated"],
+            rate_per_hour=plain["rate_per_hour"],
+            unit=BillingUnit.decode(plain["unit"]),
+            duration_ms=plain["duration_ms"],
+            start_from=plain["start_from"],
+            start_until=plain["start_until"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "hosts": list(self.hosts),
+            "resources": self.resources.encode(),
+            "allow_simulated": self.allow_simulated,
+            "rate_per_hour": self.rate_per_hour,
+            "unit": self.unit.value,
+            "duration_ms": self.duration_ms,
+            "start_from": self.start_from,
+            "start_until": self.start_until,
+        }
+
+
 class PenaltyReason(StrEnum):
     """gantry_primitives::types::verification::PenaltyReason."""
 
@@ -1728,6 +2272,21 @@ class PenaltyReason(StrEnum):
     @classmethod
     def decode(cls, plain: Any) -> PenaltyReason:
         return cls(plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """pallet_gantry_agreements::types::Place."""
+
+    host: AccountId
+    devices: bytes
+
+    @classmethod
+    def decode(cls, plain: Any) -> Place:
+        return cls(host=plain["host"], devices=plain["devices"])
+
+    def encode(self) -> Any:
+        return {"host": self.host, "devices": self.devices}
 
 
 @dataclass(frozen=True, slots=True)
@@ -1944,6 +2503,7 @@ class Replica:
     lease: int
     host: AccountId
     commitment: bytes
+    tag: bytes | None
     result: PodResult | None
 
     @classmethod
@@ -1952,6 +2512,7 @@ class Replica:
             lease=plain["lease"],
             host=plain["host"],
             commitment=plain["commitment"],
+            tag=plain["tag"],
             result=None if plain["result"] is None else PodResult.decode(plain["result"]),
         )
 
@@ -1960,6 +2521,7 @@ class Replica:
             "lease": self.lease,
             "host": self.host,
             "commitment": self.commitment,
+            "tag": self.tag,
             "result": None if self.result is None else self.result.encode(),
         }
 
@@ -2149,7 +2711,7 @@ class Resources:
 class ResultsOutcome:
     """gantry_primitives::types::verification::ResultsOutcome.
 
-    One of `ResultsOutcomeAgreed`, `ResultsOutcomeNoAgreement`, `ResultsOutcomeOvertaken`.
+    One of `ResultsOutcomeAgreed`, `ResultsOutcomeNoAgreement`, `ResultsOutcomeOvertaken`, `ResultsOutcomeNotRepeated`.
     """
 
     __slots__ = ()
@@ -2191,10 +2753,18 @@ class ResultsOutcomeOvertaken(ResultsOutcome):
     tag: ClassVar[str] = "Overtaken"
 
 
+@dataclass(frozen=True, slots=True)
+class ResultsOutcomeNotRepeated(ResultsOutcome):
+    """ResultsOutcome: NotRepeated."""
+
+    tag: ClassVar[str] = "NotRepeated"
+
+
 _RESULTS_OUTCOME: Final[dict[str, Callable[[Any], ResultsOutcome]]] = {
     "Agreed": lambda p: ResultsOutcomeAgreed(digest=p["digest"], exit_code=p["exit_code"]),
     "NoAgreement": lambda _: ResultsOutcomeNoAgreement(),
     "Overtaken": lambda _: ResultsOutcomeOvertaken(),
+    "NotRepeated": lambda _: ResultsOutcomeNotRepeated(),
 }
 
 
@@ -2204,6 +2774,8 @@ class ResultsPhase(StrEnum):
     COMMITTING = "Committing"
     REVEALING = "Revealing"
     CLOSED = "Closed"
+    TAGGING = "Tagging"
+    DRAWING = "Drawing"
 
     @classmethod
     def decode(cls, plain: Any) -> ResultsPhase:
@@ -2219,6 +2791,7 @@ class ResultsRecord:
     opened_at: int
     wanted: int
     extended: bool
+    audit: AuditState
     replicas: tuple[Replica, ...]
 
     @classmethod
@@ -2229,6 +2802,7 @@ class ResultsRecord:
             opened_at=plain["opened_at"],
             wanted=plain["wanted"],
             extended=plain["extended"],
+            audit=AuditState.decode(plain["audit"]),
             replicas=tuple(Replica.decode(i0) for i0 in plain["replicas"]),
         )
 
@@ -2239,6 +2813,7 @@ class ResultsRecord:
             "opened_at": self.opened_at,
             "wanted": self.wanted,
             "extended": self.extended,
+            "audit": self.audit.encode(),
             "replicas": [i0.encode() for i0 in self.replicas],
         }
 
@@ -2261,6 +2836,17 @@ class Seat:
 
     def encode(self) -> Any:
         return {"who": self.who, "commitment": self.commitment, "vote": None if self.vote is None else self.vote.value}
+
+
+class Side(StrEnum):
+    """pallet_gantry_agreements::types::Side."""
+
+    TENANT = "Tenant"
+    PROVIDER = "Provider"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Side:
+        return cls(plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -2395,6 +2981,53 @@ class StorageDeposit:
 
     def encode(self) -> Any:
         return {"held": self.held, "since": self.since}
+
+
+class Subject:
+    """pallet_gantry_agreements::types::Subject.
+
+    One of `SubjectProvider`, `SubjectHost`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Subject:
+        tag, payload = _variant(plain)
+        return _SUBJECT[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectProvider(Subject):
+    """Subject: Provider."""
+
+    tag: ClassVar[str] = "Provider"
+    value: AccountId
+
+    def encode(self) -> Any:
+        return {"Provider": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectHost(Subject):
+    """Subject: Host."""
+
+    tag: ClassVar[str] = "Host"
+    value: AccountId
+
+    def encode(self) -> Any:
+        return {"Host": self.value}
+
+
+_SUBJECT: Final[dict[str, Callable[[Any], Subject]]] = {
+    "Provider": lambda p: SubjectProvider(value=p),
+    "Host": lambda p: SubjectHost(value=p),
+}
 
 
 class Survival(StrEnum):
@@ -2693,6 +3326,7 @@ class TasksParams:
     evidence_ms: int
     offer_known_ms: int
     deposit_per_pod: int
+    audit_surcharge_ppm: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2720,6 +3354,7 @@ class TasksParams:
             evidence_ms=plain["evidence_ms"],
             offer_known_ms=plain["offer_known_ms"],
             deposit_per_pod=plain["deposit_per_pod"],
+            audit_surcharge_ppm=plain["audit_surcharge_ppm"],
         )
 
     def encode(self) -> Any:
@@ -2747,6 +3382,7 @@ class TasksParams:
             "evidence_ms": self.evidence_ms,
             "offer_known_ms": self.offer_known_ms,
             "deposit_per_pod": self.deposit_per_pod,
+            "audit_surcharge_ppm": self.audit_surcharge_ppm,
         }
 
 
@@ -2768,6 +3404,54 @@ class TenantScore:
 
     def encode(self) -> Any:
         return {"settled": self.settled.encode(), "disputes": self.disputes.encode(), "updated_at": self.updated_at}
+
+
+@dataclass(frozen=True, slots=True)
+class TicketRecord:
+    """pallet_gantry_agreements::types::TicketRecord."""
+
+    lease: int
+    tenant: AccountId
+    host: AccountId
+    provider: AccountId
+    messages: tuple[Message, ...]
+    closed: Side | None
+    respond_until: int
+    counts: bool
+    in_time: bool | None
+    deposit: int
+    due_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> TicketRecord:
+        return cls(
+            lease=plain["lease"],
+            tenant=plain["tenant"],
+            host=plain["host"],
+            provider=plain["provider"],
+            messages=tuple(Message.decode(i0) for i0 in plain["messages"]),
+            closed=None if plain["closed"] is None else Side.decode(plain["closed"]),
+            respond_until=plain["respond_until"],
+            counts=plain["counts"],
+            in_time=plain["in_time"],
+            deposit=plain["deposit"],
+            due_at=plain["due_at"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "lease": self.lease,
+            "tenant": self.tenant,
+            "host": self.host,
+            "provider": self.provider,
+            "messages": [i0.encode() for i0 in self.messages],
+            "closed": None if self.closed is None else self.closed.value,
+            "respond_until": self.respond_until,
+            "counts": self.counts,
+            "in_time": self.in_time,
+            "deposit": self.deposit,
+            "due_at": self.due_at,
+        }
 
 
 class Tier(StrEnum):
@@ -2823,6 +3507,21 @@ class UsedWeight:
         return {"period": self.period, "ref_time": self.ref_time}
 
 
+@dataclass(frozen=True, slots=True)
+class ValidResults:
+    """gantry_primitives::types::verification::ValidResults."""
+
+    generation: int
+    count: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> ValidResults:
+        return cls(generation=plain["generation"], count=plain["count"])
+
+    def encode(self) -> Any:
+        return {"generation": self.generation, "count": self.count}
+
+
 class Vendor(StrEnum):
     """gantry_primitives::types::hosts::Vendor."""
 
@@ -2876,6 +3575,12 @@ class VerificationParams:
     appeal_ms: int
     miss_period_ms: int
     min_verifiers: int
+    replica_slash_deposits: int
+    slash_to_tenant_ppm: int
+    slash_to_hosts_ppm: int
+    audit_valid_results: int
+    audit_min_ppm: int
+    audit_slash_deposits: int
 
     @classmethod
     def decode(cls, plain: Any) -> VerificationParams:
@@ -2902,6 +3607,12 @@ class VerificationParams:
             appeal_ms=plain["appeal_ms"],
             miss_period_ms=plain["miss_period_ms"],
             min_verifiers=plain["min_verifiers"],
+            replica_slash_deposits=plain["replica_slash_deposits"],
+            slash_to_tenant_ppm=plain["slash_to_tenant_ppm"],
+            slash_to_hosts_ppm=plain["slash_to_hosts_ppm"],
+            audit_valid_results=plain["audit_valid_results"],
+            audit_min_ppm=plain["audit_min_ppm"],
+            audit_slash_deposits=plain["audit_slash_deposits"],
         )
 
     def encode(self) -> Any:
@@ -2928,13 +3639,19 @@ class VerificationParams:
             "appeal_ms": self.appeal_ms,
             "miss_period_ms": self.miss_period_ms,
             "min_verifiers": self.min_verifiers,
+            "replica_slash_deposits": self.replica_slash_deposits,
+            "slash_to_tenant_ppm": self.slash_to_tenant_ppm,
+            "slash_to_hosts_ppm": self.slash_to_hosts_ppm,
+            "audit_valid_results": self.audit_valid_results,
+            "audit_min_ppm": self.audit_min_ppm,
+            "audit_slash_deposits": self.audit_slash_deposits,
         }
 
 
 class VerificationPolicy:
     """gantry_primitives::types::tasks::VerificationPolicy.
 
-    One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`.
+    One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`, `VerificationPolicyAudit`.
     """
 
     __slots__ = ()
@@ -2968,9 +3685,17 @@ class VerificationPolicyRedundant(VerificationPolicy):
         return {"Redundant": {"replicas": self.replicas}}
 
 
+@dataclass(frozen=True, slots=True)
+class VerificationPolicyAudit(VerificationPolicy):
+    """VerificationPolicy: Audit."""
+
+    tag: ClassVar[str] = "Audit"
+
+
 _VERIFICATION_POLICY: Final[dict[str, Callable[[Any], VerificationPolicy]]] = {
     "Acceptance": lambda _: VerificationPolicyAcceptance(),
     "Redundant": lambda p: VerificationPolicyRedundant(replicas=p["replicas"]),
+    "Audit": lambda _: VerificationPolicyAudit(),
 }
 
 
@@ -3033,6 +3758,19 @@ _VERIFIER_STATUS: Final[dict[str, Callable[[Any], VerifierStatus]]] = {
 }
 
 
+class VoidReason(StrEnum):
+    """pallet_gantry_agreements::types::VoidReason."""
+
+    EXPIRED = "Expired"
+    REVOKED = "Revoked"
+    BY_GOVERNANCE = "ByGovernance"
+    FOUND_WRONG = "FoundWrong"
+
+    @classmethod
+    def decode(cls, plain: Any) -> VoidReason:
+        return cls(plain)
+
+
 class Vote(StrEnum):
     """gantry_primitives::types::verification::Vote."""
 
@@ -3052,12 +3790,12 @@ class calls:
 
     @staticmethod
     def validators_add(*, who: AccountId) -> Call:
-        """Put an account that has session keys on the list. It validates from the session after the next on."""
+        """Add an account that has session keys to the list. It validates from the session after the next on."""
         return Call("Validators", "add", {"who": who})
 
     @staticmethod
     def validators_remove(*, who: AccountId) -> Call:
-        """Take an account off the list. It validates until the session after the next begins."""
+        """Remove an account from the list. It validates until the session after the next begins."""
         return Call("Validators", "remove", {"who": who})
 
     @staticmethod
@@ -3099,21 +3837,21 @@ class calls:
 
     @staticmethod
     def hosts_heartbeat() -> Call:
-        """The calling host says that it is there. Free of charge for the first time and when half a heartbeat
-        period has passed since the last.
+        """A heartbeat of the calling host. Free of charge for the first time and when half a heartbeat period has
+        passed since the last.
         """
         return Call("Hosts", "heartbeat", {})
 
     @staticmethod
     def hosts_heartbeat_batch(*, hosts: Sequence[AccountId]) -> Call:
-        """The provider of these hosts, which are in ascending order, says that they are there. Free of charge where a
-        heartbeat of each of them is due.
+        """Heartbeats of these hosts, in ascending order, by their provider. Free of charge if a heartbeat of each of
+        them is due.
         """
         return Call("Hosts", "heartbeat_batch", {"hosts": list(hosts)})
 
     @staticmethod
     def hosts_set_endpoint(*, endpoint: bytes) -> Call:
-        """The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed
+        """Change the endpoint of the calling host. Free of charge if it differs and a heartbeat period has passed
         since the last change.
         """
         return Call("Hosts", "set_endpoint", {"endpoint": endpoint})
@@ -3125,7 +3863,7 @@ class calls:
 
     @staticmethod
     def hosts_drain(*, host: AccountId) -> Call:
-        """A host of the caller finishes what it has and takes nothing new."""
+        """Drain a host of the caller: it finishes its leases and takes no new ones."""
         return Call("Hosts", "drain", {"host": host})
 
     @staticmethod
@@ -3135,8 +3873,8 @@ class calls:
 
     @staticmethod
     def hosts_retire(*, host: AccountId) -> Call:
-        """Take a host of the caller off the network for ever. It must have no live leases, and its bond is held for
-        the unbonding period: see `withdraw_bond`.
+        """Retire a host of the caller. It must have no live leases, and its bond is held for the unbonding period: see
+        `withdraw_bond`.
         """
         return Call("Hosts", "retire", {"host": host})
 
@@ -3154,7 +3892,7 @@ class calls:
 
     @staticmethod
     def hosts_suspend(*, host: AccountId) -> Call:
-        """Keep a host from taking leases. Those it has go on. By the admin origin."""
+        """Suspend a host: it takes no new leases, and its present leases continue. By the admin origin."""
         return Call("Hosts", "suspend", {"host": host})
 
     @staticmethod
@@ -3216,8 +3954,9 @@ class calls:
 
     @staticmethod
     def tasks_assign(*, task: int, pods: Sequence[PodPlacement]) -> Call:
-        """Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
-        none, and none at a higher rate than its placement names. By a bonded scheduler, or by the tenant.
+        """Assign pods to hosts: all of a queued task, or any that a service or replicas miss. All that are named are
+        assigned or none, and none at a higher rate than its placement names. By a bonded scheduler, or by the
+        tenant.
         """
         return Call("Tasks", "assign", {"task": task, "pods": [i0.encode() for i0 in pods]})
 
@@ -3238,24 +3977,24 @@ class calls:
 
     @staticmethod
     def tasks_requeue(*, lease: int) -> Call:
-        """Give a lease up because its pod did not start in time or its host is lost. By anyone."""
+        """Requeue the pod of a lease that did not start in time or whose host is lost. By any account."""
         return Call("Tasks", "requeue", {"lease": lease})
 
     @staticmethod
     def tasks_expire_lease(*, lease: int) -> Call:
-        """End a lease that has used its duration or its deposit. By anyone. The pod of a job has no result then: it is
-        not paid, and only after `report_grace_ms` can this be called for it.
+        """End a lease that has used its duration or its deposit. By any account. The pod of a job then has no result
+        and is not paid, and the call is possible only after `report_grace_ms`.
         """
         return Call("Tasks", "expire_lease", {"lease": lease})
 
     @staticmethod
     def tasks_cancel(*, task: int) -> Call:
-        """Call off a task of the caller. Pods that ran are paid."""
+        """Cancel a task of the caller. Pods that ran are paid."""
         return Call("Tasks", "cancel", {"task": task})
 
     @staticmethod
     def tasks_expire(*, task: int) -> Call:
-        """End a task that still waits after its deadline. By anyone."""
+        """End a task that is still queued after its deadline. By any account."""
         return Call("Tasks", "expire", {"task": task})
 
     @staticmethod
@@ -3265,12 +4004,16 @@ class calls:
 
     @staticmethod
     def tasks_settle(*, task: int) -> Call:
-        """Pay everyone of a task whose result is accepted, or whose dispute window has passed. By anyone."""
+        """Settle a task whose result is accepted, or whose dispute window has passed: all parties are paid. By any
+        account.
+        """
         return Call("Tasks", "settle", {"task": task})
 
     @staticmethod
     def tasks_bond_scheduler() -> Call:
-        """Become a scheduler: the bond is held, and the caller may assign tasks of others. One that leaves stays."""
+        """Become a scheduler: the bond is held, and the caller may assign tasks of others. A scheduler that is leaving
+        becomes active again.
+        """
         return Call("Tasks", "bond_scheduler", {})
 
     @staticmethod
@@ -3292,32 +4035,32 @@ class calls:
 
     @staticmethod
     def tasks_assign_batch(*, assignments: Sequence[tuple[int, Sequence[PodPlacement]]]) -> Call:
-        """Place the pods of many tasks. Each task succeeds or is refused by itself. By a bonded scheduler."""
+        """Assign the pods of many tasks. Each task succeeds or is refused independently. By a bonded scheduler."""
         return Call("Tasks", "assign_batch", {"assignments": [(i0[0], [i1.encode() for i1 in i0[1]]) for i0 in assignments]})
 
     @staticmethod
     def tasks_report_batch(*, reports: Sequence[tuple[int, Report]]) -> Call:
-        """What the calling host says about many of its leases. Each report succeeds or is refused by itself; a refused
-        one costs the host's bond a fine. Free of charge where the batch is not longer than the list of the host's
-        leases and its bond covers the fines for all.
+        """Reports of the calling host about many of its leases. Each report succeeds or is refused independently; a
+        refused one is fined. Free of charge if the batch is not longer than the list of the host's leases and its
+        bond covers the fines for all.
         """
         return Call("Tasks", "report_batch", {"reports": [(i0[0], i0[1].encode()) for i0 in reports]})
 
     @staticmethod
     def tasks_settle_batch(*, tasks: Sequence[int]) -> Call:
-        """Pay everyone of many tasks. Each task succeeds or is refused by itself. By anyone."""
+        """Settle many tasks. Each task succeeds or is refused independently. By any account."""
         return Call("Tasks", "settle_batch", {"tasks": list(tasks)})
 
     @staticmethod
     def tasks_prune(*, tasks: Sequence[int]) -> Call:
-        """Put final tasks away: what is left of them is a digest, and their deposits go back. Each task succeeds or is
-        refused by itself. By anyone.
+        """Prune final tasks: only a digest of them remains, and their deposits are released. Each task succeeds or is
+        refused independently. By any account.
         """
         return Call("Tasks", "prune", {"tasks": list(tasks)})
 
     @staticmethod
     def tasks_scale(*, task: int, pods: int) -> Call:
-        """Give a service of the caller another number of pods, within what its spec says."""
+        """Scale a service of the caller to another number of pods, within the limits of its spec."""
         return Call("Tasks", "scale", {"task": task, "pods": pods})
 
     @staticmethod
@@ -3334,13 +4077,13 @@ class calls:
 
     @staticmethod
     def tasks_report(*, lease: int, report: Report) -> Call:
-        """What the calling host says about a lease of its own. Free of charge when valid."""
+        """A report of the calling host about a lease of its own. Free of charge when valid."""
         return Call("Tasks", "report", {"lease": lease, "report": report.encode()})
 
     @staticmethod
     def tasks_preempt(*, wanting: int, victims: Sequence[int], pods: Sequence[PodPlacement]) -> Call:
-        """Tell running spot tasks of lower priority to leave for a waiting task, whose pods fit in their place. They run
-        on until the notice is over. By a bonded scheduler.
+        """Give running spot tasks of lower priority a preemption notice in favour of a queued task, whose pods fit in
+        their place. They continue until the notice is over. By a bonded scheduler.
         """
         return Call("Tasks", "preempt", {
             "wanting": wanting,
@@ -3350,15 +4093,16 @@ class calls:
 
     @staticmethod
     def tasks_finish_preemption(*, wanting: int) -> Call:
-        """Once the notice of others is over: they are paid until now and wait again, and the waiting task is assigned in
-        their place. Where its pods do not fit, the notice is void and nobody leaves. By anyone.
+        """Finish a preemption whose notice is over: the victims are paid until now and queued again, and the queued
+        task is assigned in their place. If its pods do not fit, the notice is void and no task is evicted. By any
+        account.
         """
         return Call("Tasks", "finish_preemption", {"wanting": wanting})
 
     @staticmethod
     def tasks_name_standby(*, lease: int, host: AccountId, devices: bytes, rate_per_hour: int) -> Call:
-        """Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
-        now at no higher rate than is named. By a bonded scheduler, or by the tenant.
+        """Name the standby of a live lease, to which its pod migrates if its host fails: a host of another provider,
+        where it fits now at no higher rate than is named. By a bonded scheduler, or by the tenant.
         """
         return Call("Tasks", "name_standby", {
             "lease": lease,
@@ -3369,9 +4113,9 @@ class calls:
 
     @staticmethod
     def tasks_move_pod(*, lease: int, host: AccountId, devices: bytes, rate_per_hour: int) -> Call:
-        """Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
-        a new one. By the tenant; or by a bonded scheduler while the host deteriorates. The other host must not ask for a
-        higher rate than is named.
+        """Move the pod of a live lease to another host: the lease is paid, and the rest of its deposit becomes that of
+        a new one. By the tenant; or by a bonded scheduler while the host is not healthy. The rate of the other host
+        must not be above that which is named.
         """
         return Call("Tasks", "move_pod", {
             "lease": lease,
@@ -3402,51 +4146,52 @@ class calls:
 
     @staticmethod
     def leases_top_up(*, lease: int, amount: int) -> Call:
-        """Deposit more coins for a service or rental of the caller. It goes on for as long as they last."""
+        """Deposit more coins for a service or rental of the caller. It continues until they are used up."""
         return Call("Leases", "top_up", {"lease": lease, "amount": amount})
 
     @staticmethod
     def leases_suspend(*, lease: int) -> Call:
-        """Stop the machine of a rental of the caller. Its disk is kept at the host's storage price; the rest is given
-        back to the host.
+        """Stop the machine of a rental of the caller. Its disk is retained at the host's storage price; its other
+        resources are released.
         """
         return Call("Leases", "suspend", {"lease": lease})
 
     @staticmethod
     def leases_resume(*, lease: int) -> Call:
-        """Start the machine of a suspended rental of the caller again, at the rate it had. Refused where the host no
-        longer has the resources free.
+        """Start the machine of a suspended rental of the caller again, at its former rate. Fails if the resources of
+        the host are not free.
         """
         return Call("Leases", "resume", {"lease": lease})
 
     @staticmethod
     def leases_reclaim(*, lease: int) -> Call:
-        """Give notice that the resources of a service or rental are wanted back. By the provider of its host."""
+        """Give notice that the provider reclaims the resources of a service or rental. By the provider of its host."""
         return Call("Leases", "reclaim", {"lease": lease})
 
     @staticmethod
     def leases_finish_reclaim(*, lease: int) -> Call:
-        """End a lease whose provider's notice is over. By anyone. The agenda does it, too."""
+        """End a lease whose provider's notice is over. By any account. The agenda does it, too."""
         return Call("Leases", "finish_reclaim", {"lease": lease})
 
     @staticmethod
     def leases_settle(*, lease: int) -> Call:
-        """Pay what a running service or rental owes, or what is due for its kept data, but for the last period that is held
-        back. By anyone.
+        """Pay the amount that a running service or rental owes, or the amount due for its retained data, except for
+        the last period, which is held back. By any account.
         """
         return Call("Leases", "settle", {"lease": lease})
 
     @staticmethod
     def leases_close_depleted(*, lease: int) -> Call:
-        """End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the
-        agenda had a minute to do it and the caller is none of the parties.
+        """End a service or rental whose deposit is used up. By any account; there is a bounty if the agenda had a
+        minute to do it and the caller is none of the parties.
         """
         return Call("Leases", "close_depleted", {"lease": lease})
 
     @staticmethod
     def leases_keep(*, lease: int, ms: int, max_rate_per_hour: int) -> Call:
-        """Have the data of an ended rental of the caller kept for `ms` milliseconds longer, at the host's present storage
-        price, which is at most `max_rate_per_hour`. The coins are held, and paid as the time passes.
+        """Extend the retention of the data of an ended rental of the caller by `ms` milliseconds, at the host's
+        present storage price, which must be at most `max_rate_per_hour`. The coins are held, and paid as the time
+        passes.
         """
         return Call("Leases", "keep", {"lease": lease, "ms": ms, "max_rate_per_hour": max_rate_per_hour})
 
@@ -3457,17 +4202,17 @@ class calls:
 
     @staticmethod
     def leases_crank(*, limit: int) -> Call:
-        """Look at up to `limit` due entries of the agenda, at most 256. By anyone."""
+        """Process up to `limit` due entries of the agenda, at most 256. By any account."""
         return Call("Leases", "crank", {"limit": limit})
 
     @staticmethod
     def leases_set_params(*, params: LeasesParams) -> Call:
-        """Change the periods of this pallet. By root or whoever governs the chain."""
+        """Change the periods of this pallet. By the admin origin."""
         return Call("Leases", "set_params", {"params": params.encode()})
 
     @staticmethod
     def billing_set_params(*, params: BillingParams) -> Call:
-        """Change the amounts and periods of this pallet. By root or whoever governs the chain."""
+        """Change the amounts and periods of this pallet. By the admin origin."""
         return Call("Billing", "set_params", {"params": params.encode()})
 
     @staticmethod
@@ -3477,12 +4222,12 @@ class calls:
 
     @staticmethod
     def verification_unbond_verifier() -> Call:
-        """Be drawn no more. The duties that the caller has go on."""
+        """Leave the list of verifiers. The present duties of the caller continue."""
         return Call("Verification", "unbond_verifier", {})
 
     @staticmethod
     def verification_withdraw_verifier_bond() -> Call:
-        """Get the bond back, once its time has passed and no duties are left."""
+        """Release the bond, after its period has passed and if no duties are left."""
         return Call("Verification", "withdraw_verifier_bond", {})
 
     @staticmethod
@@ -3508,7 +4253,7 @@ class calls:
 
     @staticmethod
     def verification_reveal_vote(*, matter: Matter, vote: Vote, salt: bytes) -> Call:
-        """A member shows the vote that it is bound to. The last one to do so closes the ballot."""
+        """A member of a committee or jury reveals its vote. The last one to do so closes the ballot."""
         return Call("Verification", "reveal_vote", {"matter": matter.encode(), "vote": vote.value, "salt": salt})
 
     @staticmethod
@@ -3520,13 +4265,13 @@ class calls:
 
     @staticmethod
     def verification_reveal_result(*, lease: int, result: PodResult, salt: bytes) -> Call:
-        """The calling host shows the result that it is bound to. Free of charge when valid."""
+        """The calling host reveals the result that it has committed to. Free of charge when valid."""
         return Call("Verification", "reveal_result", {"lease": lease, "result": result.encode(), "salt": salt})
 
     @staticmethod
     def verification_open_dispute(*, task: int, accused: Sequence[int], evidence: bytes) -> Call:
-        """Call the results of these leases of a reported task wrong. By its tenant, or by a verifier whose hosts had no
-        part in the task, who stakes coins on it.
+        """Open a dispute about the results of these leases of a reported task. By its tenant, or by a verifier whose
+        hosts had no part in the task. The caller stakes coins on it.
         """
         return Call("Verification", "open_dispute", {"task": task, "accused": list(accused), "evidence": evidence})
 
@@ -3549,6 +4294,121 @@ class calls:
     def verification_set_params(*, params: VerificationParams) -> Call:
         """Change the parameters of this pallet."""
         return Call("Verification", "set_params", {"params": params.encode()})
+
+    @staticmethod
+    def verification_tag_result(*, lease: int, tag: bytes) -> Call:
+        """The calling host shows the tag of the result that it is bound to, once all have committed. Free of charge when
+        valid.
+        """
+        return Call("Verification", "tag_result", {"lease": lease, "tag": tag})
+
+    @staticmethod
+    def agreements_propose(*, provider: AccountId, terms: OfferTerms, until: int) -> Call:
+        """Offer a provider a long lease of one pod. The bond of the caller and a deposit for the storage are held."""
+        return Call("Agreements", "propose", {"provider": provider, "terms": terms.encode(), "until": until})
+
+    @staticmethod
+    def agreements_counter(*, offer: int, terms: OfferTerms, place: Place | None, until: int) -> Call:
+        """Answer an open offer with other terms. By the side whose turn it is; a provider names the place."""
+        return Call("Agreements", "counter", {
+            "offer": offer,
+            "terms": terms.encode(),
+            "place": None if place is None else place.encode(),
+            "until": until,
+        })
+
+    @staticmethod
+    def agreements_accept(*, offer: int, place: Place | None) -> Call:
+        """Accept an open offer: the place is reserved, and both sides are bound. By the side whose turn it is; a provider
+        names the place.
+        """
+        return Call("Agreements", "accept", {"offer": offer, "place": None if place is None else place.encode()})
+
+    @staticmethod
+    def agreements_decline(*, offer: int) -> Call:
+        """Withdraw or refuse an open offer. By either side."""
+        return Call("Agreements", "decline", {"offer": offer})
+
+    @staticmethod
+    def agreements_begin(*, offer: int, spec: TaskSpec, manifest: bytes) -> Call:
+        """Submit the task of an accepted offer, and open its lease at the reserved place for the agreed price. By the
+        tenant, within the agreed time.
+        """
+        return Call("Agreements", "begin", {"offer": offer, "spec": spec.encode(), "manifest": manifest})
+
+    @staticmethod
+    def agreements_report_unavailable(*, offer: int) -> Call:
+        """Report that the host of an accepted offer cannot take the pod now. By the tenant, within the time for the
+        begin: then the tenant has not broken the agreement.
+        """
+        return Call("Agreements", "report_unavailable", {"offer": offer})
+
+    @staticmethod
+    def agreements_conclude(*, offer: int) -> Call:
+        """Close an agreement whose lease has ended, and move the bond of the side that ended it early. By anyone; the
+        agenda does it, too.
+        """
+        return Call("Agreements", "conclude", {"offer": offer})
+
+    @staticmethod
+    def agreements_open_ticket(*, lease: int, digest: bytes) -> Call:
+        """Open a ticket on a lease of the caller. A deposit is held until it is removed."""
+        return Call("Agreements", "open_ticket", {"lease": lease, "digest": digest})
+
+    @staticmethod
+    def agreements_answer_ticket(*, ticket: int, digest: bytes) -> Call:
+        """Write a message to an open ticket. By its tenant or its provider."""
+        return Call("Agreements", "answer_ticket", {"ticket": ticket, "digest": digest})
+
+    @staticmethod
+    def agreements_close_ticket(*, ticket: int) -> Call:
+        """Close a ticket. By its tenant or its provider."""
+        return Call("Agreements", "close_ticket", {"ticket": ticket})
+
+    @staticmethod
+    def agreements_bond_auditor() -> Call:
+        """Become an auditor, return as one, or top up the caller's bond."""
+        return Call("Agreements", "bond_auditor", {})
+
+    @staticmethod
+    def agreements_unbond_auditor() -> Call:
+        """Stop attesting. The attestations of the caller stay in force."""
+        return Call("Agreements", "unbond_auditor", {})
+
+    @staticmethod
+    def agreements_withdraw_auditor_bond() -> Call:
+        """Release the bond, after its time and when no attestation of the caller is in force."""
+        return Call("Agreements", "withdraw_auditor_bond", {})
+
+    @staticmethod
+    def agreements_attest(*, subject: Subject, attribute: Attribute, evidence: bytes, expires_at: int) -> Call:
+        """Attest an attribute of a provider or host. By an auditor, of whom a stake is held for it."""
+        return Call("Agreements", "attest", {
+            "subject": subject.encode(),
+            "attribute": attribute.encode(),
+            "evidence": evidence,
+            "expires_at": expires_at,
+        })
+
+    @staticmethod
+    def agreements_revoke(*, attestation: int) -> Call:
+        """Revoke an attestation that is not contested. By its auditor, or by governance."""
+        return Call("Agreements", "revoke", {"attestation": attestation})
+
+    @staticmethod
+    def agreements_contest(*, attestation: int, evidence: bytes) -> Call:
+        """Contest an attestation. By anyone, of whom a stake is held; governance decides."""
+        return Call("Agreements", "contest", {"attestation": attestation, "evidence": evidence})
+
+    @staticmethod
+    def agreements_decide_contest(*, attestation: int, is_wrong: bool) -> Call:
+        """Decide whether a contested attestation is wrong. By governance."""
+        return Call("Agreements", "decide_contest", {"attestation": attestation, "is_wrong": is_wrong})
+
+    @staticmethod
+    def agreements_set_params(*, params: AgreementsParams) -> Call:
+        """Change the parameters of this pallet. By governance."""
+        return Call("Agreements", "set_params", {"params": params.encode()})
 
 
 class storage:
@@ -3584,16 +4444,16 @@ class storage:
     """The hosts of a provider, except retired ones."""
 
     hosts_endpoint_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "EndpointChangedAt", _same)
-    """When a host last changed its endpoint, where it ever did."""
+    """When a host last changed its endpoint, if it ever did."""
 
     hosts_health_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "HealthChangedAt", _same)
-    """When a host last said which of its devices are out of order, where it ever did."""
+    """When a host last reported which of its devices are unhealthy, if it ever did."""
 
     hosts_network_measured_at: Final[StorageItem[int]] = StorageItem("Hosts", "NetworkMeasuredAt", _same)
-    """When a host last said how fast its network is, where it ever did."""
+    """When a host last reported the speed of its network, if it ever did."""
 
     hosts_free_weight_used: Final[StorageItem[UsedWeight]] = StorageItem("Hosts", "FreeWeightUsed", UsedWeight.decode)
-    """What a host has used of its allowance of free weight. Removed when its bond is given back."""
+    """The part of its allowance of free weight that a host has used. Removed when its bond is released."""
 
     hosts_standby_namings: Final[StorageItem[int]] = StorageItem("Hosts", "StandbyNamings", _same)
     """How often a host was named as the standby of a lease, modulo 2^32. A change tells its agent to look for the lease.
@@ -3620,40 +4480,40 @@ class storage:
     """Every task that was submitted and not pruned, with its leases."""
 
     tasks_specs: Final[StorageItem[SpecRecord]] = StorageItem("Tasks", "Specs", SpecRecord.decode)
-    """What tasks submitted together share, under the number of the first, until the last is pruned."""
+    """The values that tasks submitted together share, under the number of the first, until the last is pruned."""
 
     tasks_manifests: Final[StorageItem[bytes]] = StorageItem("Tasks", "Manifests", _same)
     """The manifest of tasks submitted together, under the number of the first, until all are final."""
 
     tasks_by_state: Final[StorageItem[bytes]] = StorageItem("Tasks", "ByState", _same)
-    """The lists of tasks by what they wait for, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set where
-    a task is on the list.
+    """The lists of tasks by state, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set if a task is on the
+    list.
     """
 
     tasks_by_tenant: Final[StorageItem[int]] = StorageItem("Tasks", "ByTenant", _same)
-    """What each tenant has submitted: the first of the tasks submitted together, and how many they were. Until the
-    last is pruned.
+    """The submissions of each tenant: the first of the tasks submitted together, and their number. Until the last is
+    pruned.
     """
 
     tasks_archive: Final[StorageItem[ArchivePage]] = StorageItem("Tasks", "Archive", ArchivePage.decode)
-    """What is left of pruned tasks, by their number divided by 4,096."""
+    """The archive of pruned tasks, by their number divided by 4,096."""
 
     tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
-    """Who may assign tasks of others, each with the bond that is held for it."""
+    """The accounts that may assign tasks of others, each with its bond on hold."""
 
     tasks_leaving_schedulers: Final[StorageItem[LeavingScheduler]] = StorageItem(
         "Tasks",
         "LeavingSchedulers",
         LeavingScheduler.decode,
     )
-    """Schedulers that have left, each with the bond that is still held and the time of its release."""
+    """Schedulers that have left, each with its bond, which is still on hold, and the time of its release."""
 
     tasks_queue_digests: Final[StorageItem[bytes]] = StorageItem("Tasks", "QueueDigests", _same)
-    """The digest of the queue definitions by which a scheduler orders tasks, where it has published one."""
+    """The digest of the queue definitions by which a scheduler orders tasks, if it has published one."""
 
     tasks_punished_until: Final[StorageItem[int]] = StorageItem("Tasks", "PunishedUntil", _same)
-    """Of schedulers that lost a part of their bond: the time of the assignment for which. What they assigned until then
-    is not held against them any more.
+    """For schedulers that were penalised: the time of the assignment. Their assignments until then cannot be penalised
+    again.
     """
 
     tasks_preemption_notices: Final[StorageItem[PreemptionNotice]] = StorageItem(
@@ -3661,16 +4521,16 @@ class storage:
         "PreemptionNotices",
         PreemptionNotice.decode,
     )
-    """Which spot tasks were told to leave, by the waiting task for which. While that task waits."""
+    """The preemption notices, by the queued task in whose favour they were given. While that task is queued."""
 
     tasks_params: Final[StorageItem[TasksParams]] = StorageItem("Tasks", "Params", TasksParams.decode)
     """The periods and amounts in force."""
 
     leases_by_host: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "ByHost", lambda x: tuple(x))
-    """The leases that hold something of each host: those pending, active or suspended, and those whose data is kept."""
+    """The leases of each host: those pending, active or suspended, and those whose data is retained."""
 
     leases_agenda: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "Agenda", lambda x: tuple(x))
-    """The leases to be looked at, by bucket of time and page."""
+    """The leases that are due, by bucket of time and page."""
 
     leases_agenda_pages: Final[StorageItem[int]] = StorageItem("Leases", "AgendaPages", _same)
     """How many pages each bucket of the agenda has."""
@@ -3682,7 +4542,7 @@ class storage:
     """The periods in force."""
 
     billing_total_escrowed: Final[StorageItem[int]] = StorageItem("Billing", "TotalEscrowed", _same)
-    """What is held for all open escrows together."""
+    """The total amount on hold for all open escrows."""
 
     billing_params: Final[StorageItem[BillingParams]] = StorageItem("Billing", "Params", BillingParams.decode)
     """The amounts and periods in force."""
@@ -3709,7 +4569,7 @@ class storage:
         "Verifiers",
         VerifierRecord.decode,
     )
-    """Everyone who has a verifier's bond."""
+    """The accounts with a verifier's bond."""
 
     verification_verifier_list: Final[StorageItem[tuple[ListedVerifier, ...]]] = StorageItem(
         "Verification",
@@ -3742,6 +4602,9 @@ class storage:
     )
     """The tasks whose results are being compared."""
 
+    verification_valid: Final[StorageItem[ValidResults]] = StorageItem("Verification", "Valid", ValidResults.decode)
+    """How many results of each host were valid one after the other, with its present hardware or some before."""
+
     verification_disputes: Final[StorageItem[DisputeRecord]] = StorageItem(
         "Verification",
         "Disputes",
@@ -3750,24 +4613,24 @@ class storage:
     """The tasks that are in dispute."""
 
     verification_queued: Final[StorageItem[QueueEntry]] = StorageItem("Verification", "Queued", QueueEntry.decode)
-    """What falls due, by queue and place."""
+    """The entries of the queues, by queue and position."""
 
     verification_ends: Final[StorageItem[tuple[QueueEnds, ...]]] = StorageItem(
         "Verification",
         "Ends",
         lambda x: tuple(QueueEnds.decode(i0) for i0 in x),
     )
-    """Which places of each queue are taken, in the order of [`Queue::ALL`]."""
+    """The positions of the entries of each queue, in the order of [`Queue::ALL`]."""
 
     verification_retries: Final[StorageItem[tuple[Queue, QueueEntry]]] = StorageItem(
         "Verification",
         "Retries",
         lambda x: (Queue.decode(x[0]), QueueEntry.decode(x[1])),
     )
-    """What failed and is tried again, by its place, with the queue in which it waited. All entries wait equally long."""
+    """The failed entries that are retried, by their position, with their queue. All entries wait equally long."""
 
     verification_retry_ends: Final[StorageItem[QueueEnds]] = StorageItem("Verification", "RetryEnds", QueueEnds.decode)
-    """Which places of [`Retries`] are taken."""
+    """The positions of the entries of [`Retries`]."""
 
     verification_seen_randomness: Final[StorageItem[tuple[bytes, int]]] = StorageItem(
         "Verification",
@@ -3784,6 +4647,61 @@ class storage:
         VerificationParams.decode,
     )
     """The periods, sizes and amounts in force."""
+
+    agreements_next_offer_id: Final[StorageItem[int]] = StorageItem("Agreements", "NextOfferId", _same)
+    """The number of the next offer."""
+
+    agreements_offers: Final[StorageItem[OfferRecord]] = StorageItem("Agreements", "Offers", OfferRecord.decode)
+    """The open offers and the agreements."""
+
+    agreements_offers_of: Final[StorageItem[int]] = StorageItem("Agreements", "OffersOf", _same)
+    """The number of stored offers and agreements of each tenant."""
+
+    agreements_next_ticket_id: Final[StorageItem[int]] = StorageItem("Agreements", "NextTicketId", _same)
+    """The number of the next ticket."""
+
+    agreements_tickets: Final[StorageItem[TicketRecord]] = StorageItem("Agreements", "Tickets", TicketRecord.decode)
+    """The stored tickets."""
+
+    agreements_tickets_of: Final[StorageItem[tuple[int, ...]]] = StorageItem(
+        "Agreements",
+        "TicketsOf",
+        lambda x: tuple(x),
+    )
+    """The stored tickets of each lease."""
+
+    agreements_auditors: Final[StorageItem[AuditorRecord]] = StorageItem("Agreements", "Auditors", AuditorRecord.decode)
+    """The accounts with the bond of an auditor."""
+
+    agreements_next_attestation_id: Final[StorageItem[int]] = StorageItem("Agreements", "NextAttestationId", _same)
+    """The number of the next attestation."""
+
+    agreements_attestations: Final[StorageItem[AttestationRecord]] = StorageItem(
+        "Agreements",
+        "Attestations",
+        AttestationRecord.decode,
+    )
+    """The attestations that are in force."""
+
+    agreements_attestations_of: Final[StorageItem[tuple[int, ...]]] = StorageItem(
+        "Agreements",
+        "AttestationsOf",
+        lambda x: tuple(x),
+    )
+    """The attestations about each provider and host."""
+
+    agreements_agenda: Final[StorageItem[Due]] = StorageItem("Agreements", "Agenda", Due.decode)
+    """The records that are due, by time, kind and number. The first key is due first."""
+
+    agreements_agenda_taken: Final[StorageItem[bytes]] = StorageItem("Agreements", "AgendaTaken", _same)
+    """The entry of the agenda that was processed last: there is none before it."""
+
+    agreements_params: Final[StorageItem[AgreementsParams]] = StorageItem(
+        "Agreements",
+        "Params",
+        AgreementsParams.decode,
+    )
+    """The periods, amounts and limits in force. Not whitelisted for benchmarks: few blocks have calls of this pallet."""
 
 
 ERRORS: Final[dict[str, dict[str, str]]] = {
@@ -3807,8 +4725,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "HardwareEmpty": "The hardware has no processor or no memory.",
         "SimulatedDevicesRefused": "The hardware has a simulated device, and this chain takes real ones only.",
         "ProviderCannotPay": "The provider cannot pay the bond.",
-        "HostRetired": "The host is retired or on its way out.",
-        "TransitionNotAllowed": "A host in this status cannot go to the wanted one.",
+        "HostRetired": "The host is retiring or retired.",
+        "TransitionNotAllowed": "A host in this status cannot change to the requested one.",
         "HasLiveLeases": "The host has live leases.",
         "NotAbsent": "The host was heard of within the absence limit.",
         "HostNotOnline": "The host takes no leases now.",
@@ -3831,11 +4749,11 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NotEnoughNetwork": "The host can send or receive less than the task wants.",
         "CapabilityMissing": "The host cannot run something that the task wants.",
         "NotAttested": "A named device is not attested, and the task allows attested ones only.",
-        "DeviceUnhealthy": "A named device is out of order.",
+        "DeviceUnhealthy": "A named device is unhealthy.",
         "AskModelRepeated": "The price list prices a model twice.",
         "AskFactorTooGreat": "The price list has a factor of more than ten times the list price.",
         "SuspendedByRoot": "Governance suspended the host, and only governance ends that.",
-        "StillUnbonding": "The bond of the host is held for a while yet.",
+        "StillUnbonding": "The unbonding period of the host is not over.",
         "BondTooLow": "The host has less than half of the bond that it must have.",
         "AmountZero": "An amount of zero changes nothing.",
         "HeartbeatPeriodZero": "The heartbeat period is zero.",
@@ -3856,8 +4774,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
     "Tasks": {
         "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",
         "NoSuchLease": "The task has no such lease now.",
-        "TransitionNotAllowed": "A task in this state cannot go to the wanted one.",
-        "LeaseTransitionNotAllowed": "A lease in this state cannot go to the wanted one.",
+        "TransitionNotAllowed": "A task in this state cannot change to the requested one.",
+        "LeaseTransitionNotAllowed": "A lease in this state cannot change to the requested one.",
         "CountInvalid": "One call submits 1 to 4,096 tasks.",
         "OnlyJobsInArrays": "Only jobs can be submitted many at a time.",
         "NoTaskIdsLeft": "The chain has run out of numbers for tasks.",
@@ -3868,25 +4786,25 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "PodRangeInvalid": "A task has 1 to 16 pods, and its minimum is not above its maximum; a service scales between the two.",
         "RentalHasOnePod": "A rental has exactly one pod.",
         "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
-        "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
+        "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods; audited jobs have one pod.",
         "ReplicasNotSpot": "A task whose results are compared cannot be spot.",
-        "SurvivalInvalid": "Pods of rentals, and of tasks whose results are compared, are neither moved nor taken over.",
+        "SurvivalInvalid": "Pods of rentals, and of tasks whose results are compared, do not migrate.",
         "DurationInvalid": "The duration is shorter than `min_charge_ms`, or longer than the chain allows.",
         "DeadlinePassed": "The deadline has passed.",
         "DeadlineNotPassed": "The deadline has not passed, or there is none.",
         "TenantCannotPay": "The tenant cannot pay the deposits for the task and for its pods at the highest rate.",
-        "CostTooHigh": "The cost is greater than any number of coins.",
+        "CostTooHigh": "The cost does not fit its type.",
         "NotSchedulerOrTenant": "The caller is neither a bonded scheduler nor the tenant of the task.",
         "NotTenant": "The caller is not the tenant of the task.",
         "NotHostOfLease": "The caller is not the host of the lease.",
-        "NotQueued": "The task waits for no hosts: another scheduler may have been faster.",
+        "NotQueued": "The task is not queued: another scheduler may have been faster.",
         "NotRunning": "The task does not run.",
         "NotReported": "The task has no result that waits to be accepted.",
         "NotSettleable": "The task cannot be settled in its state.",
         "NotSettled": "The task is not settled.",
         "NotFinal": "The task is not final.",
         "TooEarlyToPrune": "The task became final too short a time ago to be pruned.",
-        "DataRetained": "The chain still keeps account of data that a host retains for the task.",
+        "DataRetained": "A host still retains data of the task.",
         "NotDisputed": "The result of the task is not disputed.",
         "DisputeWindowOpen": "The dispute window has not passed.",
         "DisputeWindowClosed": "The dispute window has passed.",
@@ -3894,19 +4812,19 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "JobsAreCancelled": "A job is not ended but cancelled.",
         "ResultsAreCompared": "The results of this task are compared: they are committed and revealed, not reported.",
         "NotRedundant": "The results of this task are not compared.",
-        "NothingRight": "None of the results is right.",
+        "NothingRight": "There is no right result.",
         "PodsStillRun": "A replica still runs, or waits for its start.",
         "WrongPodCount": "There are fewer or more pods than the task wants.",
         "PodOutOfRange": "Pods must be numbered from 0 without a gap.",
         "PodRepeated": "A pod is placed twice, or has a lease already.",
-        "HostRepeated": "The layout of the task wants each pod on another host, and another of its pods is on this one.",
+        "HostRepeated": "The layout of the task requires a separate host for each pod, and another of its pods is on this one.",
         "ProviderRepeated": "Replicas must be on hosts of different providers, and so must pods whose layout says so.",
         "ModelDiffers": "A further replica must have devices of the same models as the others.",
         "RateTooHigh": "The host asks for more than the task's highest rate.",
         "UnitNotOffered": "The host does not offer leases in this billing unit.",
         "DataNotRetained": "The lease has no retained data.",
         "DataElsewhere": "The data that the rental is to take over is on another host.",
-        "DataStillKept": "The data is to be kept until its time is over, or the tenant gives it up.",
+        "DataStillKept": "The data must be retained until the end of its period, or until the tenant releases it.",
         "LeaseNotPending": "The pod of this lease has started already, or the lease has ended.",
         "LeaseNotActive": "The pod of this lease has not started, or the lease has ended.",
         "LeaseEnded": "The lease has ended.",
@@ -3921,20 +4839,20 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "AlreadyScheduler": "The account is bonded as a scheduler already.",
         "NotScheduler": "The account is not bonded as a scheduler.",
         "SchedulerCannotPay": "The account cannot pay the bond of a scheduler.",
-        "VictimsInvalid": "A call tells 1 to 16 tasks to leave, each once.",
-        "NotSpot": "The task is not spot: nobody makes it leave.",
-        "PriorityNotLower": "The priority of the task is not below that of the one that wants its room.",
-        "AlreadyNoticed": "The task was told to leave already.",
-        "WasPreempted": "The task was told to leave itself, and makes nobody leave until it runs again.",
-        "NotNoticed": "Nobody was told to leave for the task.",
+        "VictimsInvalid": "A preemption notice names 1 to 16 tasks, each once.",
+        "NotSpot": "The task is not spot: it is not preempted.",
+        "PriorityNotLower": "The priority of the task is not below that of the queued task.",
+        "AlreadyNoticed": "The task has a preemption notice already.",
+        "WasPreempted": "The task was preempted itself, and preempts no others until it runs again.",
+        "NotNoticed": "There is no preemption notice in favour of the task.",
         "NoticeNotOver": "The notice is not over.",
-        "NotMovable": "The task does not allow that its pods are moved.",
+        "NotMovable": "The task does not allow that its pods migrate.",
         "NoStandbyWanted": "The task wants no standbys.",
-        "StandbyStands": "The lease has a standby that is in order and has room.",
+        "StandbyStands": "The lease has a standby that is healthy and has free resources.",
         "StandbyOfSameProvider": "The standby of a pod must belong to another provider than the host of its lease.",
         "SameHost": "The pod is on that host already.",
-        "HostInOrder": "The host of the lease is in order: only the tenant may move the pod.",
-        "HostDeteriorates": "The pod would go to a host that deteriorates: one that is not online, is silent, or has a poor score.",
+        "HostInOrder": "The host of the lease is healthy: only the tenant may move the pod.",
+        "HostDeteriorates": "The new host is not healthy: it is not online, is silent, or has a poor score.",
         "DepositUsedUp": "Nothing is left of the deposit of the lease.",
         "CheckpointTooSoon": "The last checkpoint of the pod is too short a time ago.",
         "StartTimeoutZero": "A pod must have some time to start.",
@@ -3943,8 +4861,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MaxDurationZero": "A task must be allowed some duration.",
         "ArchiveAfterZero": "Final tasks must be kept for some time.",
         "RefusedItemFineZero": "A refused report of a batch must cost something.",
-        "PreemptionNoticeZero": "A spot task must have some time to leave.",
-        "PoorPpmTooHigh": "No score is above 1,000,000 parts per million.",
+        "PreemptionNoticeZero": "The notice of a preemption must have some length.",
+        "PoorPpmTooHigh": "A score is at most 1,000,000 parts per million.",
         "CheckpointMinZero": "There must be some time between the checkpoints of a pod.",
         "Overflow": "A sum or product does not fit its type.",
         "SharesNotAskedFor": "A task that needs shares of devices must ask for hosts that hand them out: `placement.capabilities.shares`.",
@@ -3952,23 +4870,25 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MaxReplicasTooHigh": "Results of more than 3 replicas cannot be compared.",
         "ReportGraceZero": "Hosts must have some time to report results after the time of their pods was over.",
         "MaxRefusalsZero": "A task must be allowed at least one refusal.",
-        "TooManyAttempts": "A task remembers no more than 16 attempts.",
+        "TooManyAttempts": "A task stores at most 16 attempts.",
         "HostRefusedTask": "This host has refused a pod of the task, or has not started it in time.",
         "RateAbovePlan": "The host asks for more than the rate with which the pod was to be placed there.",
         "StillUnbonding": "The account has left the schedulers, and its bond is held until the unbonding period is over.",
-        "NoticeStands": "Others were told to leave for the task already.",
-        "NoticeTooSoon": "The pods of the task did not fit when the notice of others was over: it may make others leave later.",
-        "VictimElsewhere": "A task that is to leave has no pod on the hosts where the waiting task is to be placed.",
-        "FitsWithoutVictims": "The waiting task fits there without anybody leaving.",
+        "NoticeStands": "There is a preemption notice in favour of the task already.",
+        "NoticeTooSoon": "The pods of the task did not fit at the end of its preemption notice: it may preempt others later.",
+        "VictimElsewhere": "A task that would be preempted has no pod on the hosts of the placement.",
+        "FitsWithoutVictims": "The queued task fits there without preemption.",
         "SchedulerUnbondingTooLong": "The unbonding period of schedulers is longer than a year.",
         "SchedulerPenaltyTooHigh": "A scheduler loses at most its bond.",
-        "EvidenceOutlivesBond": "A scheduler could have its bond back before the time for evidence is over.",
+        "EvidenceOutlivesBond": "The bond of a scheduler could be released before the time for evidence is over.",
         "NotSelfAssigned": "The lease was not opened by a scheduler that placed the only pod of a task of another on a host of its own.",
-        "EvidenceTooOld": "The assignment is too long ago.",
+        "EvidenceTooOld": "The assignment is too long ago for evidence.",
         "AlreadyPunished": "The scheduler was punished for this assignment, or for a later one.",
         "NotCheaper": "The other host is not at least a tenth cheaper.",
         "NotAsGood": "The score of the other host is lower than that of the host was at the assignment, or has changed since.",
         "OfferTooRecent": "What the other host offers has changed since the assignment, or capacity has become free.",
+        "AuditSurchargeTooHigh": "The surcharge for audits must not be more than the price.",
+        "AuditTooExpensive": "A host that repeats the work of another must not ask for more than that one is paid.",
     },
     "Leases": {
         "NotTenant": "The caller is not the tenant of the lease.",
@@ -3978,7 +4898,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "LeaseNotRunning": "The lease has not started, or has ended.",
         "LeaseNotActive": "The lease is not active.",
         "LeaseNotSuspended": "The lease is not suspended.",
-        "LeaseNotRetained": "No data is kept for this lease.",
+        "LeaseNotRetained": "No data is retained for this lease.",
         "ReclaimNoticed": "The provider has given notice already: the lease gets no more time.",
         "ReclaimNotNoticed": "The provider has given no notice.",
         "NoticeNotOver": "The provider's notice is not over.",
@@ -3986,17 +4906,17 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "DepositUsedUp": "What is deposited does not cover any time at the full rate: top it up first.",
         "DurationIsZero": "The duration is zero.",
         "AmountIsZero": "The amount is zero.",
-        "KeptTooLong": "The data would be kept for longer than the chain allows.",
+        "KeptTooLong": "The data would be retained for longer than the chain allows.",
         "StorageNotOffered": "The host does not offer storage in the billing unit of this lease.",
         "StorageTooDear": "The host asks for more for storage than the caller accepts, or than the tenant pays at most for the machine.",
         "NothingDue": "Nothing is due that could be paid now.",
         "NothingOnAgenda": "No entry of the agenda is due.",
-        "TooManyLeasesOnHost": "The host has as many leases as the chain keeps for one.",
-        "CostTooHigh": "The cost is greater than any number of coins.",
+        "TooManyLeasesOnHost": "The host has the most leases that the chain stores for one.",
+        "CostTooHigh": "The cost does not fit its type.",
         "ReclaimNoticeIsZero": "The period of notice must not be zero.",
         "RetentionIsZero": "The period for which data is kept must not be zero.",
         "PurgeGraceIsZero": "The period for a receipt of a purge must not be zero.",
-        "RetentionTooLong": "Data is kept at no further cost for longer than it may be kept at all.",
+        "RetentionTooLong": "The free period of retention is longer than the longest one.",
     },
     "Billing": {
         "TenantCannotPay": "The tenant cannot pay the deposits of its leases.",
@@ -4069,6 +4989,60 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "MinVerifiersTooLow": "The list must have more verifiers than two committees, or no verdict against a host could be confirmed.",
         "MinVerifiersTooHigh": "More verifiers are asked for than the list can have.",
         "AnswerExpired": "The answer waited beyond the moment up to which its host wanted it judged (`not_after`). Nothing changed.",
+        "ResultSlashZero": "A wrong result must cost its host at least one deposit of its lease.",
+        "RewardsTooHigh": "The parts of a slash that do not go to the treasury must not be more than half of it.",
+        "NotTagging": "The hosts do not show the tags of their results now.",
+        "AlreadyTagged": "The tag of the result was shown already.",
+        "TagMismatch": "The result is not that whose tag was shown.",
+        "AuditProbabilityInvalid": "The least probability of an audit must be 1 to 1,000,000 parts per million.",
+    },
+    "Agreements": {
+        "NoSuchOffer": "There is no such offer: it ended, or never existed.",
+        "NotParty": "The caller is no party of the offer, the lease or the ticket.",
+        "NotYourTurn": "The other side has to answer the offer.",
+        "OfferNotOpen": "The offer is not open: it was accepted, or its time is over.",
+        "OfferNotAccepted": "The offer was not accepted, or its lease has begun.",
+        "LeaseNotBegun": "The lease of the agreement has not begun.",
+        "OfferToOneself": "Tenant and provider are one account.",
+        "HostsInvalid": "The terms name no host, or a host twice.",
+        "NotHostOfProvider": "A host of the terms is not of the provider.",
+        "DurationIsZero": "The duration is zero.",
+        "StartInvalid": "The time for the begin is too short, too late or over.",
+        "AnswerTimeInvalid": "The time for an answer is zero, too long, or ends after the latest begin.",
+        "TooManyOffers": "The tenant has the most offers that the chain stores of one.",
+        "TooManyCounters": "The terms were countered as often as they may be.",
+        "PlaceMissing": "The provider has to name the host and the devices.",
+        "PlaceNotYours": "Only the provider names the host and the devices.",
+        "PlaceElsewhere": "The place is not on a host of the terms.",
+        "BondTooHigh": "The bond does not fit its type.",
+        "CannotPay": "The caller or the proposer cannot pay the deposit or bond.",
+        "NotStartTime": "The time in which the lease may begin has not come, or is over.",
+        "TaskDiffers": "The task is not what was agreed: kind, pods, resources, unit, duration, price limit, spot or survival differ.",
+        "HostAvailable": "The host of the agreement can take the pod.",
+        "LeaseLives": "The lease of the agreement has not ended.",
+        "NoSuchLease": "There is no such lease, or it has ended.",
+        "TooManyTickets": "The lease has the most tickets that the chain stores of one.",
+        "NoSuchTicket": "There is no such ticket: it was removed, or never existed.",
+        "TicketIsClosed": "The ticket is closed.",
+        "TooManyMessages": "The ticket has the most messages that it may have.",
+        "NotAuditor": "The caller is no auditor that may attest.",
+        "AlreadyBonded": "The caller is an auditor with the whole bond already.",
+        "StillBonded": "The auditor has not left, or must wait for its bond.",
+        "HasAttestations": "The auditor has attestations in force: revoke them, or wait until they expire.",
+        "AuditsItself": "The auditor is the provider, or the provider of the host.",
+        "NoSuchHost": "The host is not registered.",
+        "ExpiryInvalid": "The attestation would be in force for no time, or for too long.",
+        "AttributeEmpty": "The name of the certificate or of the region is empty.",
+        "TooManyAttestations": "The subject has the most attestations that the chain stores of one, or of one auditor.",
+        "NoSuchAttestation": "There is no such attestation: it is no longer in force, or never existed.",
+        "NotYourAttestation": "The caller is not the auditor of the attestation.",
+        "IsContested": "The attestation is contested.",
+        "NotContested": "The attestation is not contested.",
+        "PeriodInvalid": "A period must be 1 millisecond to 366 days.",
+        "BondOrStakeZero": "The least bond, the bond of an auditor and stakes must not be zero.",
+        "SlashTooHigh": "An auditor cannot lose more than its bond.",
+        "UnbondingTooShort": "The bond of an auditor must be held for at least as long as a contest may last.",
+        "Overflow": "A sum or product does not fit its type.",
     },
 }
 """What each refusal of our pallets means: pallet, error, documentation."""

@@ -263,4 +263,6 @@ mod calls {
         }
         assert!(!Offers::<T>::contains_key(offer));
     }
+
+    impl_benchmark_test_suite!(Agreements, crate::mock::new_chain(Params::default()), crate::mock::Test);
 }

@@ -68,6 +68,10 @@ pub struct WorldState {
     pub leases: BTreeMap<LeaseId, (Balance, LeaseStatus)>,
     /// The responses that were noted.
     pub responses: Vec<(HostId, bool)>,
+    /// Hosts besides those that are always there, with their owners.
+    pub owners: BTreeMap<HostId, AccountId>,
+    /// Live leases besides those that are always there.
+    pub parties: BTreeMap<LeaseId, LeaseParties>,
 }
 
 thread_local! {
@@ -84,7 +88,8 @@ pub struct World;
 impl crate::Network for World {
     fn provider_of(host: &HostId) -> Option<AccountId> {
         let owners = [(HOST, PROVIDER), (OTHER_HOST, PROVIDER), (STRANGE_HOST, ANYONE)];
-        owners.into_iter().find(|(number, _)| account(*number) == *host).map(|(_, owner)| account(owner))
+        let owner = owners.into_iter().find(|(number, _)| account(*number) == *host).map(|(_, owner)| account(owner));
+        owner.or_else(|| world(|state| state.owners.get(host).cloned()))
     }
 
     fn reserve(place: &Place, _terms: &OfferTerms, _tenant: &AccountId) -> DispatchResult {
@@ -136,7 +141,7 @@ impl crate::Network for World {
             LEASE => TENANT,
             // A provider that leases its own host.
             78 => PROVIDER,
-            _ => return None,
+            _ => return world(|state| state.parties.get(&lease).cloned()),
         };
         Some(LeaseParties { tenant: account(tenant), host: account(HOST), provider: account(PROVIDER) })
     }
@@ -146,18 +151,23 @@ impl crate::Network for World {
     }
 
     #[cfg(feature = "runtime-benchmarks")]
-    fn create_place(_provider: &AccountId) -> (Place, OfferTerms) {
-        unimplemented!("benchmarks run on the runtime")
+    fn create_place(provider: &AccountId) -> (Place, OfferTerms) {
+        let hosts: Vec<HostId> = (100..).take(crate::MAX_OFFER_HOSTS as usize).map(account).collect();
+        world(|state| state.owners.extend(hosts.iter().map(|host| (host.clone(), provider.clone()))));
+        let place = Place { host: hosts[0].clone(), ..place() };
+        (place, OfferTerms { hosts: hosts.try_into().expect("there are as many as may be"), ..terms() })
     }
 
     #[cfg(feature = "runtime-benchmarks")]
     fn create_task(_terms: &OfferTerms) -> (TaskSpec, Manifest) {
-        unimplemented!("benchmarks run on the runtime")
+        (spec(), manifest())
     }
 
     #[cfg(feature = "runtime-benchmarks")]
-    fn create_lease(_tenant: &AccountId) -> (LeaseId, AccountId) {
-        unimplemented!("benchmarks run on the runtime")
+    fn create_lease(tenant: &AccountId) -> (LeaseId, AccountId) {
+        let parties = LeaseParties { tenant: tenant.clone(), host: account(HOST), provider: account(PROVIDER) };
+        world(|state| state.parties.insert(1, parties));
+        (1, account(PROVIDER))
     }
 
     #[cfg(feature = "runtime-benchmarks")]
@@ -280,17 +290,22 @@ pub fn params() -> Params {
     }
 }
 
-/// Runs a test on a chain from its genesis. Every invariant holds after it, and no coin was made or lost.
-pub fn run(test: impl FnOnce()) {
+/// A chain at its genesis.
+pub fn new_chain(params: Params) -> sp_io::TestExternalities {
     STATE.with(|state| *state.borrow_mut() = WorldState::default());
     let mut balances: Vec<_> = (TENANT..=AUDITOR).map(|who| (account(who), COINS)).collect();
     balances.push((account(TREASURY), GTY));
     let genesis = RuntimeGenesisConfig {
         balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
-        agreements: crate::GenesisConfig { params: params(), ..Default::default() },
+        agreements: crate::GenesisConfig { params, ..Default::default() },
         ..Default::default()
     };
-    gantry_mock::begin_at::<Test>(genesis, START).execute_with(|| {
+    gantry_mock::begin_at::<Test>(genesis, START)
+}
+
+/// Runs a test on a chain from its genesis. Every invariant holds after it, and no coin was made or lost.
+pub fn run(test: impl FnOnce()) {
+    new_chain(params()).execute_with(|| {
         let before = coins::<Test>();
         test();
         assert_eq!(Agreements::do_try_state(), Ok(()));

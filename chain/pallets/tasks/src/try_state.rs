@@ -59,7 +59,7 @@ impl<T: Config> Pallet<T> {
             );
         }
         ensure!(
-            QueueDigests::<T>::iter_keys().all(|who| Schedulers::<T>::contains_key(who)),
+            QueueDigests::<T>::iter_keys().all(Schedulers::<T>::contains_key),
             "TASK-26: only schedulers have queue definitions"
         );
         Self::check_escrows(&totals)?;

@@ -54,8 +54,8 @@ pub struct Params {
     /// The most replicas that a task may request, at most 3; 0 if no task may request replicas, because no verifier on
     /// the network compares them.
     pub max_replicas: u8,
-    /// The time in milliseconds after the end of a pod within which its host may report the result of a job; at least
-    /// 1. Later the pod has no result and is not paid. Not less than the absence limit of the hosts pallet, so that an
+    /// The time in milliseconds, at least 1, after the end of a pod within which its host may report the result of a
+    /// job. Later the pod has no result and is not paid. Not less than the absence limit of the hosts pallet, so that an
     /// absent host is reported absent first.
     pub report_grace_ms: u64,
     /// The number of different providers whose hosts may refuse a task, or not start it, before it fails; 1 to 16.

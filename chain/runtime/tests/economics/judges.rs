@@ -116,7 +116,7 @@ fn go_on(matter: Matter, truth: Vote) {
 
 /// A host is challenged; the cheat's verifiers that are drawn vote as `cheat` says of the truth. Returns their seats.
 fn judge_a_host(cheat: impl Fn(Vote) -> Option<Vote>) -> i128 {
-    let is_fake = last_number() % FAKES_ONE_IN == 0;
+    let is_fake = last_number().is_multiple_of(FAKES_ONE_IN);
     let (number, truth) = if is_fake { (FAKE, Vote::No) } else { (HONEST, Vote::Yes) };
     let challenge = challenge(OPENER, number);
     judge(Matter::Challenge(challenge), truth, || cheat(truth))

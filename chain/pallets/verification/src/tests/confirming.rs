@@ -128,7 +128,9 @@ fn the_confirming_committee_judges_the_same_answer_and_is_drawn_by_the_same_seed
 fn a_lease_after_the_answer_does_not_prevent_the_confirmation() {
     on_chain(|| {
         let (matter, first) = answered();
-        change_host(|host| drop(host.leased.insert(0, (7, account(TENANT)))));
+        change_host(|host| {
+            host.leased.insert(0, (7, account(TENANT)));
+        });
         vote(matter, &first, &AGAINST);
         vote(matter, &members(matter), &AGAINST);
         assert_eq!(outcome(), ChallengeOutcome::Failed);

@@ -1,7 +1,10 @@
 //! The invariants of verification. See docs/invariants.md.
 
 use alloc::{collections::BTreeMap, vec::Vec};
-use frame_support::{ensure, traits::fungible::InspectHold};
+use frame_support::{
+    ensure,
+    traits::{fungible::InspectHold, Get},
+};
 use gantry_primitives::{
     AccountId, AuditState, Balance, Ballot, ChallengePhase, DisputePhase, Matter, Queue, ResultsPhase, ServicePhase,
     VerifierStatus, Vote, MAX_APPEALS,
